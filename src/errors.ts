@@ -150,6 +150,7 @@ export type SessionProblem =
   /** The history of a session cannot be deleted during a run. */
   | 'run_in_progress'
   /** A file has changed since the change that is to be undone. */
+  | 'files_failed'
   | 'undo_conflict'
   | 'undo_denied'
   | 'undo_failed'
@@ -173,6 +174,7 @@ const sessionStatuses: Readonly<Record<SessionProblem, number>> = {
   run_ended: 409,
   approval_decided: 409,
   run_in_progress: 409,
+  files_failed: 409,
   undo_conflict: 409,
   undo_denied: 403,
   undo_failed: 409,

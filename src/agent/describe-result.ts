@@ -1,6 +1,7 @@
 import { isObject, objectsOf } from '../json/json.ts'
 import { contentOf, describeMedia, readMixedResult, showValue, type Media } from '../tools/result-content.ts'
 import type { ToolResult } from '../tools/tool.ts'
+import { plural } from './plural.ts'
 
 interface DescribedResult {
   /** The text that the model and people see. */
@@ -16,23 +17,23 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
   if (tool === 'mcp.fs.read' && typeof content === 'string') {
     const rest = result['truncated'] === true ? '\n(The file is longer. Read the rest with a range.)' : ''
     const unsaved = result['unsaved'] === true ? `\n(${unsavedSentence})` : ''
-    return { text: content + rest + unsaved, message: count(lineCount(content), 'line') }
+    return { text: content + rest + unsaved, message: plural(lineCount(content), 'line') }
   }
   if (tool === 'mcp.fs.list' && Array.isArray(files)) {
     const text = files.length === 0 ? 'No file matches.' : files.join('\n')
-    return { text: text + more(result), message: count(files.length, 'file') }
+    return { text: text + more(result), message: plural(files.length, 'file') }
   }
   if (tool === 'mcp.search.code') {
     const found = objectsOf(hits)
     const texts = found.map(({ file, line, snippet }) => `${String(file)}:${String(line)}\n${String(snippet)}`)
     const text = texts.length === 0 ? 'Nothing was found.' : texts.join('\n\n')
-    return { text: text + more(result), message: count(found.length, 'hit') }
+    return { text: text + more(result), message: plural(found.length, 'hit') }
   }
   if (tool === 'mcp.git.diff') {
     const { diff, omitted } = result
     const left = omitted === 0 ? '' : `\n(${String(omitted)} changed files may not be read.)`
     const text = diff === '' ? 'Nothing has changed since the last commit.' : String(diff)
-    return { text: text + left + more(result), message: diff === '' ? 'no changes' : count(lineCount(text), 'line') }
+    return { text: text + left + more(result), message: diff === '' ? 'no changes' : plural(lineCount(text), 'line') }
   }
   if (typeof exitCode === 'number' || result['isRunning'] !== undefined) return describeRun(result)
   if (tool === 'mcp.plan.set') return { text: 'The plan is shown.', message: 'plan shown' }
@@ -82,10 +83,6 @@ function more({ truncated }: ToolResult): string {
 
 function lineCount(text: string): number {
   return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
 /** Keeps `max` characters of a text: its start and its end. The end of a program's output often has the result. */

@@ -18,6 +18,7 @@ import { frame, resultOf, resultTitle } from './prompts.ts'
 import type { Scope } from './scope.ts'
 import type { FoundTool } from './tool-set.ts'
 import { z } from 'zod'
+import { textOf } from '../json/json.ts'
 
 /** Maximum length of a result that people see. Characters. */
 const maxShown = 8 * 1024
@@ -255,11 +256,15 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
       ...(!isUnasked && { approve }),
     })
-    const result = await calling.catch((error: unknown) => {
-      // The summary lists a stopped command too, because it may have changed files.
-      if (started !== undefined && isStop(error)) commands.push({ argv: started, exitCode: undefined })
-      throw error
-    })
+    const result = await calling
+      .catch((error: unknown) => {
+        // The summary lists a stopped command too, because it may have changed files.
+        if (started !== undefined && isStop(error)) commands.push({ argv: started, exitCode: undefined })
+        throw error
+      })
+      .finally(() => {
+        if (started !== undefined) deps.openFiles?.noteCommand()
+      })
     const changed = await noteChange({ tool, callId, result, intended, snapshot })
     const { exitCode } = result
     if (intended.argv !== undefined && typeof exitCode === 'number') commands.push({ argv: intended.argv, exitCode })
@@ -283,7 +288,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     if (writes === undefined) return []
     const files = journalFiles.safeParse(result['files'])
     const { id } = result
-    const patchId = typeof id === 'string' ? id : ''
+    const patchId = textOf(id)
     const changes =
       files.success && patchId !== ''
         ? await record.made(snapshot, files.data, diff)

@@ -20,6 +20,7 @@ import { summaryText } from './prompts.ts'
 import { addResult, countResult, endOfCall, withResults } from './loop-results.ts'
 import { readAnswer, withReadableArguments } from './read-answer.ts'
 import { finalReason, inVainReason, unplannedReason } from './summarise-run.ts'
+import { plural } from './plural.ts'
 
 /** The run ends when the same call has given the same result this many times, with nothing new in between. */
 const maxRepeats = 5
@@ -412,10 +413,6 @@ function dropped(state: LoopState, items: readonly TurnItem[], isSummarised: boo
   const text = `Left out: ${counts}, about ${tokens} tokens.`
   const event = { type: 'compaction', step: state.step, isSummarised, messages, calls, tokens } as const
   return [{ type: 'emit', event }, notice(state, text)]
-}
-
-function plural(number: number, one: string, many = `${one}s`): string {
-  return `${number} ${number === 1 ? one : many}`
 }
 
 function withFirst(commands: readonly LoopCommand[], { state, commands: others }: LoopStep): LoopStep {

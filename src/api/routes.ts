@@ -25,6 +25,7 @@ import {
   entryList,
   messageList,
   serverList,
+  fileList,
   promptList,
   sessionList,
   sessionPolicy,
@@ -79,6 +80,7 @@ export const schemas = {
   RunReport: runReport,
   SelfCheck: selfCheck,
   ServerList: serverList,
+  FileList: fileList,
   PromptList: promptList,
   RewindInput: rewindInput,
   RewindReport: rewindReport,
@@ -319,6 +321,12 @@ export const ownRoutes: readonly OwnRoute[] = [
   },
   {
     method: 'get',
+    path: '/sessions/{id}/files',
+    summary: 'Lists the files of a session that a message can name',
+    answer: 'FileList',
+  },
+  {
+    method: 'get',
     path: '/sessions/{id}/servers',
     summary: 'Lists the MCP servers of a session',
     answer: 'ServerList',
@@ -326,7 +334,9 @@ export const ownRoutes: readonly OwnRoute[] = [
   {
     method: 'get',
     path: '/sessions/{id}/prompts',
-    summary: 'Lists the prompts of the MCP servers of a session, and starts these servers',
+    summary:
+      'Lists the prompts of the MCP servers of a session, and starts these servers. Of a conversation: those of its editor too',
+    query: { conversation: z.string().optional() },
     answer: 'PromptList',
   },
   {

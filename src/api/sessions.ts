@@ -114,6 +114,14 @@ export type ServerEntry = Body<typeof serverEntry>
 export const serverList = z.object({ servers: z.array(serverEntry) })
 export type ServerList = Body<typeof serverList>
 
+/** `GET /sessions/{id}/files`: the first ones by name, which a message can name as `@path`. */
+export const fileList = z.object({
+  files: z.array(z.string()),
+  /** Whether there may be more. */
+  truncated: z.boolean(),
+})
+export type FileList = Body<typeof fileList>
+
 /** `GET /sessions/{id}/prompts`: a message that starts with `/server:name` uses one. */
 export const promptList = z.object({ prompts: z.array(prompt.extend({ server: z.string() })) })
 export type PromptList = Body<typeof promptList>

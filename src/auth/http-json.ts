@@ -81,15 +81,6 @@ export function isOk({ status }: Reply): boolean {
   return status >= 200 && status < 300
 }
 
-/** The body as JSON, whatever its content type; undefined if it is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Visible ASCII. A header cannot carry a credential with any other character. */
 export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7E]+$/.test(token)

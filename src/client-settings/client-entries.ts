@@ -7,6 +7,7 @@ import type { TomlPairs } from './toml.ts'
 import { getJsonc, removeJsonc, setJsonc } from './jsonc.ts'
 import { opencodeSettings } from './opencode.ts'
 import { anyKey, providerName } from './target.ts'
+import { parseJson } from '../json/json.ts'
 
 /** The entries of setup in a client's file, by name, as text of that file. Undefined: absent. */
 type Entries = Readonly<Record<string, string | undefined>>
@@ -48,15 +49,6 @@ export function jsonFormat(paths: Readonly<Record<string, Path>>): ReaderWriter 
   }
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
 function isSameJson(a: string, b: string): boolean {
   try {
     return JSON.stringify(JSON.parse(a)) === JSON.stringify(JSON.parse(b))
@@ -85,7 +77,8 @@ export function claudeFormat(paths: Readonly<Record<string, Path>>): ReaderWrite
   const json = jsonFormat(paths)
   return {
     ...json,
-    read: (text) => (text.trim() === '' || isJson(text.replace(/^\uFEFF/, '')) ? json.read(text) : undefined),
+    read: (text) =>
+      text.trim() === '' || parseJson(text.replace(/^\uFEFF/, '')) !== undefined ? json.read(text) : undefined,
     limit: 'Claude Code ignores a settings file with comments or trailing commas.',
   }
 }

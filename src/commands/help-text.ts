@@ -193,9 +193,9 @@ export const helpText = {
   },
   doctor: {
     about: `
-    Checks settings, files, network, certificates, clock, logins, tokens, plans, models, port and clients. Prints one
-    thing to do for each problem. Prints no tokens and sends no request to a model. Changes nothing, but renews a
-    ChatGPT login that is about to expire.
+    Checks settings, files, network, certificates, clock, logins, tokens, plans, models, port, clients, and whether the
+    policies of the current folder are confirmed. Prints one thing to do for each problem. Prints no tokens and sends no
+    request to a model. Changes nothing, but renews a ChatGPT login that is about to expire.
 
     Exits with 1 if a check failed, with 2 if the configuration is invalid, with 3 if only a login is missing, and with
     0 if there are only warnings.
@@ -309,7 +309,9 @@ export const helpText = {
     examples: ['service status', 'service status --json'],
   },
   policy: {
-    about: 'A policy is a file .agent-policy.yaml in the folder of a workspace. Without one, tools may only read.',
+    about:
+      'A policy is a file .agent-policy.yaml in the folder of a workspace. Without one, the agent asks before each change and ' +
+      'each command, and other tools only read.',
     examples: ['policy init', 'policy trust', 'policy check src/index.ts', 'policy check -- npm test'],
   },
   page: {

@@ -1,14 +1,14 @@
 import { openBrowser } from './login/desktop.ts'
 import { exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode, PageFlags } from './shared/command.ts'
-import { findOwnedDaemon } from './shared/owner-request.ts'
 import { requestPageAddress } from './shared/page-code.ts'
 import { loadSettings } from './shared/settings.ts'
+import { requireOwnedDaemon } from './shared/view.ts'
 
 /** Opens the page of the running daemon as its owner. */
 export async function page(context: CommandContext, flags: PageFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const daemon = await findOwnedDaemon(context, settings)
+  const daemon = await requireOwnedDaemon(context, settings)
   const { url } = daemon
   const address = await requestPageAddress(context, daemon)
   const isOpened = !flags.print && openBrowser(address, context)

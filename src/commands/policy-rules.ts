@@ -1,21 +1,18 @@
 import { join } from 'node:path'
 import { visible, visibleLines, visibleText } from '../terminal/visible.ts'
 import { ruleText, type ConsentRule } from '../workspace/policy/consent-rules.ts'
-import { openConsents, type Consents } from '../workspace/policy/consents.ts'
-import { openPolicy } from '../workspace/policy/open-policy.ts'
-import { createOwnPlaces } from '../workspace/policy/own-places.ts'
+import type { Consents } from '../workspace/policy/consents.ts'
 import { ToolError } from '../workspace/tool-error.ts'
-import { folderOf, openWorkspace } from './policy.ts'
+import { folderOf, openRules } from './policy.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, PolicyFlags, PolicyForgetFlags, PolicyTrustFlags } from './shared/command.ts'
 import { confirm } from './shared/confirm.ts'
-import { findOwnPaths, loadSettings } from './shared/settings.ts'
-import { findWorkspace, inHome } from './shared/workspace-folder.ts'
+import { loadSettings } from './shared/settings.ts'
 
 /** Takes back what a person has allowed the agent for good, or lists it. */
 export async function policyForget(context: CommandContext, flags: PolicyForgetFlags): Promise<ExitCode> {
   const { rule, all, json } = flags
-  const { consents } = await openRules(context, flags)
+  const { consents } = await openRulesOf(context, flags)
   const isListing = rule === undefined && !all
   const rules = isListing ? await listed(consents) : await forget(consents, rule)
   if (json) {
@@ -28,19 +25,15 @@ export async function policyForget(context: CommandContext, flags: PolicyForgetF
   return exitCode.done
 }
 
-async function openRules(context: CommandContext, flags: PolicyFlags) {
-  const { config, configFile, workspacesDir } = await loadSettings(context, undefined)
-  const { path } = await findWorkspace(context, config, folderOf(context, flags))
-  const folder = await openWorkspace(inHome(context, path), createOwnPlaces(findOwnPaths(context, configFile)))
-  return { folder, consents: openConsents(workspacesDir, folder.root) }
+async function openRulesOf(context: CommandContext, flags: PolicyFlags) {
+  return openRules(context, await loadSettings(context, undefined), folderOf(context, flags))
 }
 
 /** Shows the policies of a workspace that nobody has confirmed as they are, and stores that the person confirms them. */
 export async function policyTrust(context: CommandContext, flags: PolicyTrustFlags): Promise<ExitCode> {
   const { yes, json } = flags
   const { stdout } = context
-  const { folder, consents } = await openRules(context, flags)
-  const policy = openPolicy(folder, { consents, log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
+  const { folder, consents, policy } = await openRulesOf(context, flags)
   const [waiting, { problem }] = await Promise.all([policy.unconfirmed(), policy.describe()])
   if (problem !== undefined) context.stderr.write(visibleLines(`${problem}\n`))
   const confirmed: string[] = []
@@ -62,8 +55,6 @@ export async function policyTrust(context: CommandContext, flags: PolicyTrustFla
   else stdout.write(visibleLines(`Confirmed: ${confirmed.join(', ')}\n`))
   return left > 0 || problem !== undefined ? exitCode.failed : exitCode.done
 }
-
-const ignore = (): void => {}
 
 const nobodyToAsk = 'Nothing was confirmed: there is no terminal to ask on. To confirm it, add --yes.\n'
 

@@ -1,6 +1,7 @@
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { readOnlyModeOf } from '../config/schema.ts'
 import type { ReadOnlyMode } from '../config/setting-types.ts'
+import { silentLog } from '../logging/logger.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { splitCommand } from '../workspace/command-line.ts'
 import type { Folder } from '../workspace/folder.ts'
@@ -18,23 +19,18 @@ import { passGates, type WriteAccess } from '../tools/pass-gates.ts'
 import type { Intent } from '../tools/tool.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, PolicyCheckFlags, PolicyFlags } from './shared/command.ts'
-import { findOwnPaths, loadSettings } from './shared/settings.ts'
+import { findOwnPaths, loadSettings, type LoadedSettings } from './shared/settings.ts'
 import { findWorkspace, inHome, realPathOf } from './shared/workspace-folder.ts'
-
-const ignore = (): void => {}
 
 /** Explains the rule for a path or a command, or prints the policy. Exits with 1 if it is denied or invalid. */
 export async function policyCheck(context: CommandContext, flags: PolicyCheckFlags): Promise<ExitCode> {
   const { path, command } = flags
-  const { config, configFile, workspacesDir } = await loadSettings(context, undefined)
+  const settings = await loadSettings(context, undefined)
+  const { config } = settings
   const given = folderOf(context, flags)
-  const workspace = await findWorkspace(context, config, given)
-  const ownPlaces = createOwnPlaces(findOwnPaths(context, configFile))
-  const folder = await openWorkspace(inHome(context, workspace.path), ownPlaces)
+  const { workspace, folder, consents, policy } = await openRules(context, settings, given)
   // Paths and commands are those of the folder that the user is in.
   const base = relative(folder.root, await realPathOf(given)).replaceAll(sep, '/')
-  const consents = openConsents(workspacesDir, folder.root)
-  const policy = openPolicy(folder, { consents, log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
   const readOnly = readOnlyModeOf(config, workspace)
   if (path === undefined && command === undefined) {
     const sandbox = describeSandbox(await sandboxState(config.workspace.sandbox))
@@ -197,6 +193,22 @@ const lockedText = 'locked: nothing is changed or run, and no tool of another pr
 
 function list(title: string, lines: readonly string[]): string {
   return `${title}\n${(lines.length === 0 ? ['nothing'] : lines).map((line) => `  ${visible(line)}\n`).join('')}`
+}
+
+/**
+ * Opens the rules of the workspace that holds a folder, or of the folder itself.
+ * @throws CommandFailure `failed`
+ */
+export async function openRules(
+  context: CommandContext,
+  { config, configFile, workspacesDir }: LoadedSettings,
+  given: string,
+) {
+  const workspace = await findWorkspace(context, config, given)
+  const ownPlaces = createOwnPlaces(findOwnPaths(context, configFile))
+  const folder = await openWorkspace(inHome(context, workspace.path), ownPlaces)
+  const consents = openConsents(workspacesDir, folder.root)
+  return { workspace, folder, consents, policy: openPolicy(folder, { consents, log: silentLog }) }
 }
 
 export function folderOf(context: CommandContext, { workspace = '.' }: PolicyFlags): string {

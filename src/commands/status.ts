@@ -11,8 +11,8 @@ import { daemonDocument, findStateFiles, findRunningDaemon } from './background/
 import { describePlace } from './shared/accounts.ts'
 import { exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
-import { checkCommandKey, findDaemon, findPortHolder, keyProblems } from './shared/find-daemon.ts'
-import type { CallerKeyState, DaemonHealth, PortHolder } from './shared/find-daemon.ts'
+import { checkCommandKey, findDaemon, findListener, keyProblems } from './shared/find-daemon.ts'
+import type { CallerKeyState, DaemonHealth, Listener } from './shared/find-daemon.ts'
 import { describeCodexLogin } from './shared/logins.ts'
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings, UserFiles } from './shared/settings.ts'
@@ -33,7 +33,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   const remote = await viewOf(context, settings, { url, health })
   const [logins, holder, callerKey, toolFailures] = await Promise.all([
     readOwn(context, settings, '/status', loginStatus, remote),
-    health === undefined ? findPortHolder(context.fetch, serverOf(url)) : undefined,
+    health === undefined ? findListener(Number(new URL(url).port || 80)) : undefined,
     health === undefined ? undefined : checkCommandKey(context, settings, url),
     remote === undefined ? [] : findToolFailures(context, settings, remote),
   ])
@@ -71,12 +71,6 @@ async function spareSettings(context: CommandContext, places: UserFiles): Promis
   throw new Error('the defaults are invalid')
 }
 
-function serverOf(url: string): { readonly host: string; readonly port: number } {
-  const { hostname, port } = new URL(url)
-  // URLs have IPv6 addresses in brackets.
-  return { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || 80) }
-}
-
 function daemonOf(
   url: string,
   health: DaemonHealth | undefined,
@@ -97,7 +91,7 @@ function daemonOf(
 /** What the text says more than the report. */
 interface Findings {
   /** Who listens at the address if no daemon answers. */
-  readonly holder: PortHolder | undefined
+  readonly holder: Listener | undefined
   /** Undefined if no daemon runs, or it requires no key. */
   readonly callerKey: CallerKeyState | undefined
   /** Problems of the configuration. The daemon may run with earlier settings, which had none. */
@@ -215,7 +209,7 @@ function invalidConfig(problems: readonly Problem[]): string {
   return isInFile ? 'invalid. Run: copilot-proxy config edit' : 'invalid'
 }
 
-function describeAbsent({ daemon, background, config }: StatusReport, holder: PortHolder | undefined): string {
+function describeAbsent({ daemon, background, config }: StatusReport, holder: Listener | undefined): string {
   const { url } = daemon
   if (background?.url === url) return `does not answer at ${url}. Run: copilot-proxy restart`
   // An invalid configuration is the first thing to fix: a start would fail.

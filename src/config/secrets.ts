@@ -4,7 +4,7 @@ import type { Sources } from './load.ts'
 import { formatSource } from './problem.ts'
 import { configSchema } from './schema.ts'
 import type { Config } from './schema.ts'
-import { isObject } from '../json/json.ts'
+import { isObject, objectOf } from '../json/json.ts'
 import { valueAt } from '../json/value-at.ts'
 import { camelKey, settingLeaves, valuePaths, withValue } from './settings-tree.ts'
 import type { SettingLeaf, SettingsTree } from './settings-tree.ts'
@@ -114,7 +114,7 @@ export function maskConfig(config: Config): SettingsTree {
     (all, leaf) => withValue(all, leaf.path, masked(leaf, valueAt(config, leaf.path.map(camelKey)))),
     {},
   )
-  return isObject(tree) ? tree : {}
+  return objectOf(tree)
 }
 
 /** The settings in force without secrets: YAML with the source after each value, or JSON `{settings, sources}`. */

@@ -1,6 +1,5 @@
 import * as nodeFs from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseJson } from '../auth/http-json.ts'
 import { replaceFile } from '../auth/records/atomic-file.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { ListedModel } from '../models/catalogue.ts'
@@ -13,6 +12,7 @@ import {
   renderCodexCatalogue,
 } from '../models/codex-catalogue.ts'
 import type { CodexCatalogue, CodexCli } from '../models/codex-catalogue.ts'
+import { parseJson } from '../json/json.ts'
 
 /** Written by `setup codex`; both may be missing. */
 export interface CodexFiles {

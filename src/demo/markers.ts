@@ -1,4 +1,5 @@
 import { parseScript } from './script.ts'
+import { parseJson } from '../json/json.ts'
 
 interface MarkerRow {
   readonly name: string
@@ -148,17 +149,8 @@ function endOfJson(text: string, start: number): number {
 }
 
 function isAcceptable(name: MarkerName, [first, second]: readonly string[]): boolean {
-  if (name === 'tool') return second === undefined || isJson(second)
+  if (name === 'tool') return second === undefined || parseJson(second) !== undefined
   if (name === 'script') return parseScript(second ?? first ?? '') !== undefined
   if (name === 'long' || name === 'slow') return isNumber(first)
   return name !== 'error' || (isNumber(first) && Number(first) >= 400 && Number(first) <= 599)
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }

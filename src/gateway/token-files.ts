@@ -1,7 +1,6 @@
 import * as nodeFs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { parseJson } from '../auth/http-json.ts'
 import { removeIfThere, replaceFile } from '../auth/records/atomic-file.ts'
 import { isStillRunning } from '../auth/records/process-start.ts'
 import { errnoOf } from '../auth/records/record-fs.ts'
@@ -20,6 +19,7 @@ import {
   type TokenOwner,
 } from '../auth/records/token-file.ts'
 import type { Logger } from '../logging/logger.ts'
+import { parseJson } from '../json/json.ts'
 
 /** The file `<data folder>/gateway/<pid>.json`, from which commands read the state of a running gateway. */
 const gatewayRecord = z.object({

@@ -82,15 +82,20 @@ export function parseCallerJson(text: string): Parsed {
   }
 }
 
-/** Undefined for a text that is not JSON, not an object, or too complex. */
-export function parseObject(text: string): { [key: string]: unknown } | undefined {
-  if (isTooComplex(text)) return undefined
+/** Undefined for a text that is not JSON. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** Undefined for a text that is not JSON, not an object, or too complex. */
+export function parseObject(text: string): { [key: string]: unknown } | undefined {
+  if (isTooComplex(text)) return undefined
+  const value = parseJson(text)
+  return isObject(value) ? value : undefined
 }
 
 /**
@@ -118,9 +123,24 @@ export function isFilled(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
+/** An object; an empty one if the value is none. */
+export function objectOf(value: unknown): { [key: string]: unknown } {
+  return isObject(value) ? value : {}
+}
+
 /** The objects in an array; [] if the value is no array. */
 export function objectsOf(value: unknown): { [key: string]: unknown }[] {
   return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** A text; '' if the value is none. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** Whether a member is there: many clients and libraries send null for what they leave out. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
 }
 
 /** A token count; 0 if upstream states none. */

@@ -7,6 +7,7 @@ import type { ChangesSince } from './journal-changes.ts'
 import { filesOfDiffs, runData, toDone, toPartRow, usedBy, type Part, type RunData, type RunEnd } from './run-record.ts'
 import type { RunEvent } from './session-event.ts'
 import type { PartRow, Rows, RunRow } from './session-store.ts'
+import { parseJson } from '../json/json.ts'
 
 export interface InterruptedRunsDeps {
   readonly partsOf: (run: string) => readonly Part[]
@@ -146,12 +147,4 @@ const partData = z.record(z.string(), z.unknown())
 export function parsePart({ kind, key, data }: PartRow): Part | undefined {
   const parsed = partData.safeParse(parseJson(data)).data
   return parsed && { kind, key, data: parsed }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,12 @@
 import { join } from 'node:path'
 import type { AgentDeps } from '../agent/run-agent.ts'
+import type { FileList } from '../api/sessions.ts'
+import { Fault } from '../errors.ts'
 import { inMemory } from '../sqlite/database.ts'
+import type { Session } from '../tools/session.ts'
+import { listFiles } from '../workspace/list-files.ts'
+import { guardFolder } from '../workspace/policy/guard-folder.ts'
+import { ToolError } from '../workspace/tool-error.ts'
 import type { OpenWorkspaces, WorkspacesDeps } from './open-workspaces.ts'
 import { openWorkspaces } from './open-workspaces.ts'
 import type { Tools } from '../tools/tool.ts'
@@ -10,6 +16,8 @@ import type { Sessions } from './sessions.ts'
 
 export interface CompanionDeps
   extends WorkspacesDeps, Pick<AgentDeps, 'runTurn' | 'modelFacts' | 'setTimer' | 'randomId'> {
+  /** The folder for the file of sessions. If undefined, messages and runs are in memory only. */
+  readonly sessionsDir: string | undefined
   /** If false, messages and runs are in memory only. `if-free` does the same while another process has the file. */
   readonly keepsSessions: boolean | 'if-free'
   /** The credentials that answers do not contain. */
@@ -18,11 +26,16 @@ export interface CompanionDeps
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
 }
 
+/** The page keeps the list while somebody types a name. */
+const mostFiles = 10_000
+
 /** The parts that exist only while a workspace is configured. */
 export interface Companion {
   readonly workspaces: OpenWorkspaces
   readonly sessions: Sessions
   readonly changes: Changes
+  /** @throws Fault `session_refused`: files_failed */
+  readonly listFiles: (session: Session, signal: AbortSignal) => Promise<FileList>
   /**
    * Gives the runs of the owner in a conversation other tools than those of its session. The last call counts. Returns a function
    * that takes them away.
@@ -37,7 +50,7 @@ function monotonicMs(): number {
 
 /** Opens the configured workspaces and their sessions. */
 export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
-  const { config, dataDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
+  const { config, sessionsDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
   let sessions: Sessions | undefined
   /** The tools of conversations that have others than their session. */
   const equipped = new Map<string, Tools>()
@@ -48,7 +61,7 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
   const opened = (sessions = openSessions({
     config,
     workspaces,
-    file: dataDir === undefined || keepsSessions === false ? inMemory : join(dataDir, 'sessions.db'),
+    file: sessionsDir === undefined || keepsSessions === false ? inMemory : join(sessionsDir, 'sessions.db'),
     isOptional: keepsSessions === 'if-free',
     async runAgent(task, conversationId) {
       // Only a message needs the agent, so a start without messages is faster.
@@ -71,6 +84,14 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     workspaces,
     sessions: opened,
     changes: createChanges({ workspaces, sessions: opened, redact: deps.secrets.redact }),
+    async listFiles({ folder, policy }, signal) {
+      try {
+        return await listFiles(guardFolder(folder, policy), { limit: mostFiles }, signal)
+      } catch (error) {
+        if (!(error instanceof ToolError)) throw error
+        throw new Fault({ kind: 'session_refused', problem: 'files_failed', detail: error.message }, { cause: error })
+      }
+    },
     equip(conversationId, tools) {
       equipped.set(conversationId, tools)
       return () => {

@@ -17,6 +17,11 @@ export function shortCredits(credits: number, estimated: boolean): string {
   return `${estimated ? '~' : ''}${text.includes('.') ? text.replace(/\.?0+$/, '') : text}`
 }
 
+/** `1 file`, `2 files`. */
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
 /** `840 ms`, `3.1 s`. */
 export function shortMs(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`

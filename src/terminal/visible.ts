@@ -12,20 +12,6 @@ export function visible(text: string): string {
   })
 }
 
-/**
- * As `visible`, for JSON text, which stays the same JSON: hidden characters can only be in its strings. Line breaks
- * between its values stay.
- */
-export function visibleJson(json: string): string {
-  return replaceHidden(json, (character) => (character === '\n' ? character : inUnits(character)))
-}
-
-function inUnits(character: string): string {
-  return [...Array(character.length).keys()]
-    .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
-    .join('')
-}
-
 /** As `visible`, but line breaks stay. For what a person decides about: nothing is left out. */
 export function visibleText(text: string): string {
   return text.split('\n').map(visible).join('\n')

@@ -1,4 +1,4 @@
-import { isObject } from '../json/json.ts'
+import { isObject, textOf } from '../json/json.ts'
 import type { ParametersSchema } from './tool.ts'
 
 /** Keywords whose value is a schema, a list of schemas, or an object of schemas. Source: JSON Schema, draft-04 to 2020-12. */
@@ -39,7 +39,7 @@ interface Place {
  */
 export function toCurrentDraft(schema: ParametersSchema, maxDepth: number): ParametersSchema {
   const { $schema: draft, $id, id } = schema
-  const address = typeof $id === 'string' ? $id : typeof id === 'string' ? id : ''
+  const address = typeof $id === 'string' ? $id : textOf(id)
   const isOld = typeof draft === 'string' && /draft-0[3-7]/.test(draft)
   const place = { address: address.replace(/#$/, ''), isOld, depth: maxDepth }
   // References lead to this schema only, so that its own address has no use.

@@ -213,6 +213,7 @@ describe('every answer', () => {
     await ask(proxy, 'get /sessions/{id}/streams', '/sessions/app/streams')
     await ask(proxy, 'get /sessions/{id}/streams/{name}', '/sessions/app/streams/tool-calls')
     await ask(proxy, 'get /sessions/{id}/policy', '/sessions/app/policy')
+    await ask(proxy, 'get /sessions/{id}/files', '/sessions/app/files')
     await ask(proxy, 'get /sessions/{id}/servers', '/sessions/app/servers')
     await ask(proxy, 'get /sessions/{id}/prompts', '/sessions/app/prompts')
     const stalled = schemas.AcceptedMessage.parse(

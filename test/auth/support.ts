@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
+import { Fault, type ProxyError } from '../../src/errors.ts'
 import type { Logger, LogMethod } from '../../src/logging/logger.ts'
 import type { CopilotRecord } from '../../src/auth/copilot/wire.ts'
 
@@ -84,4 +85,14 @@ export async function listen(
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+/** The error of the Fault with which this fails. */
+export async function faultOf(work: Promise<unknown>): Promise<ProxyError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof Fault) return error.error
+  throw new Error('no Fault', { cause: error })
 }

@@ -56,6 +56,7 @@ export interface FakeState {
   policy: SessionPolicy
   servers: readonly ServerEntry[]
   prompts: PromptList['prompts']
+  files: readonly string[]
   streams: readonly StreamSummary[]
   entries: readonly StreamEntry[]
   requests: RequestDocument[]
@@ -87,6 +88,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     },
     servers: [],
     prompts: [],
+    files: [],
     streams: [],
     entries: [],
     requests: [],
@@ -123,6 +125,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   app.get('/sessions/:id/policy', () => state.policy)
   app.get('/sessions/:id/servers', () => ({ servers: state.servers }))
   app.get('/sessions/:id/prompts', () => ({ prompts: state.prompts }))
+  app.get('/sessions/:id/files', () => ({ files: state.files, truncated: false }))
   app.get('/sessions/:id/streams', () => ({ streams: state.streams }))
   app.get('/sessions/:id/streams/:name', () => ({ entries: state.entries }))
   app.get<{ Params: { id: string } }>('/runs/:id', ({ params }) => state.runs[params.id] ?? {})

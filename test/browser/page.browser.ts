@@ -327,6 +327,32 @@ describe('a session', () => {
     await page.getByRole('button', { name: 'Accept' }).click()
     await page.getByText('Accepted', { exact: true }).waitFor()
     expect(daemon.seen.find(({ url }) => url === '/approvals/plan')?.body).toEqual({ decision: 'once' })
+    const accepted = {
+      type: 'approval',
+      approvalId: 'plan',
+      callId: 'c',
+      tool: 'mcp.plan.submit',
+      state: 'once',
+    } as const
+    daemon.emit({ ...run, ...accepted })
+    // The run goes on as the agent, and so do the next messages.
+    await expect.poll(() => page.getByRole('radio', { name: 'Agent' }).isChecked()).toBe(true)
+    await page.getByLabel('Max steps').waitFor()
+  })
+
+  test('a refused plan, and one of another conversation, leave the mode plan', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    await page.getByRole('radio', { name: 'Plan' }).check()
+    const decided = { type: 'approval', callId: 'c', tool: 'mcp.plan.submit', sessionId: shop.id } as const
+    daemon.emitAll([
+      { ...decided, id: 'refused', approvalId: 'one', state: 'refuse' },
+      { ...decided, id: 'other', approvalId: 'two', state: 'once', conversationId: 'another' },
+      { ...decided, id: 'command', approvalId: 'three', state: 'once', tool: 'mcp.shell.run' },
+      { id: 'last', sessionId: shop.id, type: 'inbound', text: 'The last event', mode: 'chat', origin: 'user' },
+    ])
+    await page.getByText('The last event').waitFor()
+    expect(await page.getByRole('radio', { name: 'Plan' }).isChecked()).toBe(true)
   })
 
   test('says of a run that ended in vain why it changed nothing', async () => {
@@ -566,15 +592,16 @@ test('a message that starts with / shows the prompts of MCP servers to choose fr
   })
   const { page } = await openSession(daemon)
   const text = page.locator('#message-text')
-  const list = page.getByRole('list', { name: 'Prompts' })
+  const list = page.getByRole('listbox', { name: 'Prompts' })
   await text.fill('a / b')
   expect(daemon.seen.some(({ url }) => url.endsWith('/prompts'))).toBe(false)
   await text.fill('/')
-  await list.getByRole('button', { name: '/notes:tidy' }).waitFor()
+  await list.getByRole('option', { name: '/notes:tidy' }).waitFor()
   await expectAccessible(page)
   await text.fill('/rev')
-  await expect.poll(() => list.getByRole('button').count()).toBe(1)
-  await list.getByRole('button', { name: '/notes:review file [depth]' }).press('Enter')
+  await expect.poll(() => list.getByRole('option').count()).toBe(1)
+  await list.getByRole('option', { name: '/notes:review file [depth]', selected: true }).waitFor()
+  await page.keyboard.press('Enter')
   expect(await text.inputValue()).toBe('/notes:review ')
   await list.waitFor({ state: 'hidden' })
   await page.keyboard.type('a.ts')
@@ -582,6 +609,42 @@ test('a message that starts with / shows the prompts of MCP servers to choose fr
   await expect
     .poll(() => daemon.seen.find(({ url }) => url === '/message')?.body)
     .toMatchObject({ text: '/notes:review a.ts' })
+})
+
+test('after an @, files are suggested, and are taken with the keyboard or a click', async () => {
+  const files = ['docs/total.md', 'src/my notes.md', 'src/total.js', 'src/total.test.js', 'tools/a.js']
+  const daemon = await startDaemon({ files })
+  const { page } = await openSession(daemon)
+  const text = page.locator('#message-text')
+  const list = page.getByRole('listbox', { name: 'Files' })
+  await text.fill('Mail me@example.com about ')
+  expect(daemon.seen.some(({ url }) => url.endsWith('/files'))).toBe(false)
+  await page.keyboard.type('@TO')
+  await expect
+    .poll(() => list.getByRole('option').allTextContents())
+    .toEqual(['docs/total.md', 'src/total.js', 'src/total.test.js', 'tools/a.js'])
+  await expectAccessible(page)
+  await page.keyboard.press('ArrowDown')
+  await list.getByRole('option', { name: 'src/total.js', selected: true }).waitFor()
+  await page.keyboard.press('Enter')
+  expect(await text.inputValue()).toBe('Mail me@example.com about @src/total.js ')
+  await page.keyboard.type('and @note')
+  await list.getByRole('option', { name: 'src/my notes.md' }).click()
+  expect(await text.inputValue()).toBe('Mail me@example.com about @src/total.js and @"src/my notes.md" ')
+  // In the middle of a message, only what is typed is replaced.
+  await text.fill('See @ now')
+  await text.evaluate((field: HTMLTextAreaElement) => field.setSelectionRange(5, 5))
+  await page.keyboard.type('a.j')
+  await list.getByRole('option', { name: 'tools/a.js' }).waitFor()
+  await page.keyboard.press('Tab')
+  expect(await text.inputValue()).toBe('See @tools/a.js now')
+  await text.fill('')
+  await page.keyboard.type('@total')
+  await list.waitFor()
+  await page.keyboard.press('Escape')
+  await list.waitFor({ state: 'hidden' })
+  await page.keyboard.press('Enter')
+  await expect.poll(() => daemon.seen.find(({ url }) => url === '/message')?.body).toMatchObject({ text: '@total' })
 })
 
 test('the plan of a run is a list above its steps, and hostile text stays text', async () => {

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -13,6 +12,7 @@ import { createClient, dataOf, saying } from '../http/client.ts'
 import { startCli } from './cli.ts'
 import type { RunningCli } from './cli.ts'
 import { isThorough } from '../thorough.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 // A process takes its time to start on a busy machine; nothing here waits for a time to pass.
 vi.setConfig({ testTimeout: 60_000 })
@@ -122,14 +122,7 @@ describe('start', () => {
 
   test('prints the output of a daemon that does not start, and exits with its code', async () => {
     const user = await createBackgroundUser()
-    const other = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
-    onTestFinished(() => void other.close())
-    await new Promise((resolve) => {
-      other.once('listening', resolve)
-    })
-    // Proof of the cast: it listens on a TCP port.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    const { port } = other.address() as AddressInfo
+    const port = await listenForTest(createServer((_request, response) => response.end('{}')))
     const { code, stdout, stderr } = await user.cli('serve', '--detach', '--demo', '--port', String(port)).ended
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(new RegExp(`^Port ${port} is in use by .*\\n$`))

@@ -1,26 +1,16 @@
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { connect, createServer as createTcpServer } from 'node:net'
-import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createUser, openGithub } from '../commands/harness.ts'
 import { openConnectProxy } from '../upstreams/connect-proxy.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import type { Certificate, CertificateOptions } from '../tls-certificate.ts'
 import { startCli } from './cli.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 // Each of these is a process of its own: exit codes, signals, and what Node itself reads when it starts.
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('not a TCP server')
-  return address.port
-}
 
 interface Secured {
   readonly env: Record<string, string>
@@ -33,7 +23,7 @@ interface Secured {
 async function openSecured({ cert, key }: Certificate, name?: string): Promise<Secured> {
   const github = await openGithub()
   const { home } = await createUser()
-  const port = await listen(
+  const port = await listenForTest(
     createTlsServer({ cert, key }, (socket) => {
       const plain = connect(github.port, '127.0.0.1')
       socket.on('error', () => plain.destroy())
@@ -218,7 +208,7 @@ describe('exit codes', () => {
 
   test.runIf(process.platform !== 'win32')('interrupted: 130, with what was known by then', async () => {
     const { home } = await createUser()
-    const silent = `http://127.0.0.1:${await listen(createTcpServer(() => {}))}`
+    const silent = `http://127.0.0.1:${await listenForTest(createTcpServer(() => {}))}`
     const cli = startCli(['doctor'], {
       COPILOT_PROXY_HOME: home,
       COPILOT_PROXY_SERVER_PORT: '0',

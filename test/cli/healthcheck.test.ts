@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { listenForTest } from '../listen-for-test.ts'
+import { makeFolder } from '../tools/session.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -19,16 +19,11 @@ async function listen(): Promise<number> {
     response.statusCode = request.url === '/healthz' ? 200 : 404
     response.end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : 0
+  return listenForTest(server)
 }
 
 async function run(config: string, env: Record<string, string> = {}): Promise<number> {
-  const home = await mkdtemp(join(tmpdir(), 'copilot-proxy-health-'))
-  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  const home = await makeFolder()
   await writeFile(join(home, 'config.yaml'), config)
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter)
   const command = await healthcheck()

@@ -1,13 +1,13 @@
 import { isThorough } from '../thorough.ts'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createUser, githubVariables, openGithub } from '../commands/harness.ts'
 import { openProxy } from '../http/harness.ts'
 import { startCli } from './cli.ts'
 import type { RunningCli } from './cli.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 // A process takes its time to start on a busy machine; nothing here waits for a time to pass.
 vi.setConfig({ testTimeout: 60_000 })
@@ -191,10 +191,8 @@ describe('a daemon that runs', () => {
 
   test('and is somebody else’s program: says so', async () => {
     const other = createServer((_request, response) => response.end('{"ok":true}'))
-    await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void other.close())
+    const port = await listenForTest(other)
     const { launch, env } = await openMachine()
-    const port = (other.address() as AddressInfo).port
     Object.assign(env, { COPILOT_PROXY_SERVER_PORT: String(port), COPILOT_GITHUB_TOKEN: 'ghu_somebody' })
     const { code, stdout, stderr } = await launch('claude').ended
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })

@@ -1,14 +1,14 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Argument, Command, Option } from 'commander'
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { completionScript } from '../../src/commands/completion.ts'
 import { openProxy } from '../http/harness.ts'
 import { createUser } from './harness.ts'
+import { makeFolder } from '../tools/session.ts'
 
 /** Has one of each kind of thing, so that the golden files do not change with every command of the real one. */
 function smallProgram(): Command {
@@ -45,8 +45,7 @@ async function scriptFile(shell: string): Promise<string> {
   const user = await createUser()
   const { code, stdout } = await user.run(`completion ${shell}`)
   expect(code).toBe(0)
-  const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-completion-'))
-  onTestFinished(() => rm(dir, { recursive: true }))
+  const dir = await makeFolder()
   const file = join(dir, `script.${shell}`)
   await writeFile(file, stdout)
   return file

@@ -18,6 +18,7 @@ import { jsonReply } from '../upstreams/http/outcome.ts'
 import type { Outcome } from '../upstreams/http/outcome.ts'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 async function copilotUser(): Promise<TestUser> {
   const github = await openGithub()
@@ -111,13 +112,8 @@ async function userOfDaemon(body: unknown): Promise<TestUser> {
     const answer = url === '/healthz' ? health : body
     response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
   })
-  const { promise: listening, resolve } = Promise.withResolvers<void>()
-  server.listen(0, '127.0.0.1', resolve)
-  await listening
-  onTestFinished(() => void server.close())
-  const address = server.address()
   const user = await createUser()
-  user.env['COPILOT_PROXY_SERVER_PORT'] = String(typeof address === 'object' ? address?.port : undefined)
+  user.env['COPILOT_PROXY_SERVER_PORT'] = String(await listenForTest(server))
   return user
 }
 

@@ -1,13 +1,13 @@
-import { once } from 'node:events'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { statusReport } from '../../src/api/status.ts'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
 import { jsonReply } from '../upstreams/http/outcome.ts'
 import type { CopilotOptions, CopilotUpstream } from '../upstreams/copilot.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 async function loggedIn(
   options: CopilotOptions = {},
@@ -122,11 +122,7 @@ describe('status', () => {
   ])('of a daemon that says %j', async (said, words, config) => {
     const { user } = await loggedIn()
     const daemon = createServer((_request, reply) => reply.end(JSON.stringify({ ok: true, version: '1.0.0', ...said })))
-    daemon.listen(0, '127.0.0.1')
-    await once(daemon, 'listening')
-    onTestFinished(() => void daemon.close())
-    const address = daemon.address()
-    user.env['COPILOT_PROXY_SERVER_PORT'] = typeof address === 'object' ? String(address?.port) : ''
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(await listenForTest(daemon))
     expect((await user.run('status')).stdout).toContain(`, version 1.0.0, ${words}\n`)
     expect((await json(user, 'status')).document.daemon).toMatchObject({ config })
   })

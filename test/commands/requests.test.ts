@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { curlText, layoutRequests, requestsRows, requestText } from '../../src/commands/requests/requests-text.ts'
+import { layoutRequests, requestsRows, requestText } from '../../src/commands/requests/requests-text.ts'
 import { formatHead } from '../../src/terminal/table.ts'
 import { createStyle } from '../../src/terminal/output.ts'
 import type { RequestDetail } from '../../src/api/requests.ts'
@@ -167,7 +167,8 @@ test('the command is one for a shell, with the body as it was', () => {
   const body = { model: 'sonnet', messages: [{ role: 'user', content: 'it\'s $HOME `id`\n"\\ \u202E' }] }
   const headers = { 'anthropic-beta': "it's", authorization: 'Bearer theirs' }
   const sent = { ...request, ...kept, request_headers: headers, request_body: JSON.stringify(body, null, 2) }
-  const words = argumentsOf(curlText(sent, { ...place, isKeyAsked: true }) ?? '')
+  const [, command = ''] = requestText(sent, { ...place, isKeyAsked: true }, screen(80)).split('Repeat it:\n')
+  const words = argumentsOf(command)
   expect(words).toContain("anthropic-beta: it's")
   expect(words.join(' ')).not.toContain('theirs')
   expect(words[0]).toBe('http://127.0.0.1:4141/v1/messages')

@@ -1,11 +1,9 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../src/commands/shared/command.ts'
 import { createUser, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const quiet = { COPILOT_PROXY_SERVER_PORT: '0', COPILOT_PROXY_LOG_LEVEL: 'error' }
 
@@ -23,18 +21,6 @@ async function serveOnce(user: TestUser, commandLine: string, signal: string, ch
   }
   const { code, stderr } = await user.run(commandLine, { stdout, signal: stop.signal, ...change })
   return { code, stderr, stdout: output.text() }
-}
-
-async function listenOn(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  // Proof: a TCP server that listens has an AddressInfo.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return (server.address() as AddressInfo).port
 }
 
 describe('serve', () => {
@@ -89,7 +75,7 @@ describe('serve', () => {
     const holder = createServer((_request, reply) =>
       reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3', demo: true })),
     )
-    const port = await listenOn(holder)
+    const port = await listenForTest(holder)
     const user = await createUser()
     const { code, stderr } = await user.run(`serve --port ${port} --log-level silent`)
     expect(code).toBe(1)
@@ -100,7 +86,7 @@ describe('serve', () => {
 
   test('F03 names who holds the port', async () => {
     const holder = createServer((_request, reply) => reply.end('something else'))
-    const port = await listenOn(holder)
+    const port = await listenForTest(holder)
     const user = await createUser()
     const { code, stdout, stderr } = await user.run(`serve --port ${port} --log-level silent`)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -111,7 +97,7 @@ describe('serve', () => {
   })
 
   test.runIf(process.platform === 'linux')('status names who listens in its place', async () => {
-    const port = await listenOn(createServer((_request, reply) => reply.end('something else')))
+    const port = await listenForTest(createServer((_request, reply) => reply.end('something else')))
     const user = await createUser()
     const { stdout } = await user.run('status', { env: { ...user.env, COPILOT_PROXY_SERVER_PORT: String(port) } })
     expect(stdout).toMatch(/^Daemon +not running at \S+\. .+ \(process \d+\) uses this port; change server\.port$/m)

@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
 import { copilotUser } from './doctor/logged-in.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 /** A user whose daemon has a server that failed, and no port for its gateway. */
 async function userWithFailures() {
@@ -23,11 +22,7 @@ async function userWithFailures() {
     },
   }
   const daemon = createServer((request, reply) => reply.end(JSON.stringify(bodies[request.url ?? ''] ?? {})))
-  daemon.listen(0, '127.0.0.1')
-  await once(daemon, 'listening')
-  onTestFinished(() => void daemon.close())
-  const { port } = daemon.address() as AddressInfo
-  user.env['COPILOT_PROXY_SERVER_PORT'] = String(port)
+  user.env['COPILOT_PROXY_SERVER_PORT'] = String(await listenForTest(daemon))
   const settings = {
     workspaces: [await makeFolder()],
     gateway: { enabled: true },

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { PlanUse } from '../../src/api/usage.ts'
 import { codexRecordKind } from '../../src/auth/codex/record.ts'
 import { createRecordStore } from '../../src/auth/records/record-store.ts'
@@ -17,6 +17,7 @@ import { openProxy } from '../http/harness.ts'
 import { recordingLog } from '../recording-log.ts'
 import { createUser, inputOf, openGithub } from './harness.ts'
 import type { TestUser } from './harness.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const tally: Omit<Tally, 'day' | 'utcDay'> = {
   ...noSums,
@@ -318,17 +319,8 @@ async function writeCodexLogin({ home }: TestUser): Promise<void> {
 
 /** A user at whose port this answers. */
 async function userOf(answer: RequestListener): Promise<TestUser> {
-  const server = createServer(answer)
-  const { promise: listening, resolve } = Promise.withResolvers<void>()
-  server.listen(0, '127.0.0.1', resolve)
-  await listening
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
   const user = await createUser()
-  user.env['COPILOT_PROXY_SERVER_PORT'] = String(typeof address === 'object' ? address?.port : undefined)
+  user.env['COPILOT_PROXY_SERVER_PORT'] = String(await listenForTest(createServer(answer)))
   return user
 }
 

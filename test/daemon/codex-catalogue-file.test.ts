@@ -1,17 +1,16 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { openProxy } from '../http/harness.ts'
 import type { ProxyOptions } from '../http/harness.ts'
+import { makeFolder } from '../tools/session.ts'
 
 const cli = { version: '0.169.0', instructions: 'You are a coding agent.', traits: {} }
 const old = JSON.stringify({ models: [{ slug: 'model-of-yesterday', base_instructions: '' }] })
 
 /** A daemon, and the files that `setup codex` wrote before its start. */
 async function openFiles(options: ProxyOptions = {}, catalogue: string | null = old) {
-  const folder = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await makeFolder()
   const codexFiles = {
     codexModelsDir: join(folder, 'codex-models'),
     codexCliFile: join(folder, 'codex-cli.json'),

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { arch, platform } from 'node:os'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CodexCredential } from '../../src/auth/codex/credentials.ts'
@@ -14,6 +13,7 @@ import { judgeResponsesEvent } from '../../src/translate/responses/read-stream/f
 import { recordingLog } from '../recording-log.ts'
 import { textOf } from './bodies.ts'
 import { asIs } from '../as-is.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const call: UpstreamCall = {
   judgeFirstEvent: judgeResponsesEvent,
@@ -46,14 +46,7 @@ async function startUpstream(handler: Handler) {
     })
   })
   server.on('connection', (socket) => sockets.push(socket))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closing.push(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, sockets, server }
+  return { url: `http://127.0.0.1:${await listenForTest(server)}`, requests, sockets, server }
 }
 
 const login = (value: string, isFedramp = false): CodexCredential => ({

@@ -1,17 +1,12 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createPool } from '../../src/executors/connection-pool.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 /** A proxy that answers by itself what it is asked to fetch; returns its `host:port`. */
 async function openProxy(): Promise<string> {
   const proxy = createServer((request, response) => response.end(`proxied ${request.url}`))
-  await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => void proxy.close())
-  // Proof of the cast: a server that listens on a port has such an address.
-  const { port } = proxy.address() as AddressInfo
-  return `127.0.0.1:${port}`
+  return `127.0.0.1:${await listenForTest(proxy)}`
 }
 
 test.each(['', 'http://', 'HTTP://ada:p%40ss@'])('a proxy written as %shost:port is used', async (start) => {

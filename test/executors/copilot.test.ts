@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CopilotToken } from '../../src/auth/copilot/token.ts'
 import { editorHeaders } from '../../src/config/header-table.ts'
@@ -12,6 +12,7 @@ import type { Executor, UpstreamCall } from '../../src/executors/executor.ts'
 import { recordingLog } from '../recording-log.ts'
 import { textOf } from './bodies.ts'
 import { asIs } from '../as-is.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const call: UpstreamCall = {
   path: '/chat/completions',
@@ -47,13 +48,7 @@ async function startUpstream(handler: Handler) {
       handler(Object.assign(request, { body }), response)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, server }
+  return { url: `http://127.0.0.1:${await listenForTest(server)}`, requests, server }
 }
 
 /** Tokens that never expire; `replace` hands out the next of the list. */

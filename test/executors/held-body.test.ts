@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import { createAccountRequests } from '../../src/executors/account-requests.ts'
@@ -11,6 +9,7 @@ import type { Executor, UpstreamStream } from '../../src/executors/executor.ts'
 import { asIs } from '../as-is.ts'
 import { isCollected } from '../garbage.ts'
 import { recordingLog } from '../recording-log.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const deadlines = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000 }
 
@@ -22,14 +21,7 @@ async function startHolding(): Promise<string> {
       response.write('data: {"type":"response.output_text.delta","delta":"Hi"}\n\n')
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${await listenForTest(server)}`
 }
 
 function deps() {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { Agent } from 'undici'
 import type { Dispatcher } from 'undici'
 import { afterEach, expect, test } from 'vitest'
@@ -9,6 +9,7 @@ import type { UpstreamBody } from '../../src/executors/executor.ts'
 import { sendRequest } from '../../src/executors/send-request.ts'
 import type { RequestOptions } from '../../src/executors/send-request.ts'
 import { textOf } from './bodies.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const closing: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -19,18 +20,9 @@ async function startUpstream(handle: (request: IncomingMessage, response: Server
   const server = createServer(handle)
   const sockets: Socket[] = []
   server.on('connection', (socket) => sockets.push(socket))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   const agent = new Agent({ bodyTimeout: 0 })
-  closing.push(
-    () => {
-      server.closeAllConnections()
-      server.close()
-    },
-    () => agent.destroy(),
-  )
-  // A TCP server that listens has an address with a port.
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  closing.push(() => agent.destroy())
+  const origin = `http://127.0.0.1:${await listenForTest(server)}`
   const ask = (signal: AbortSignal = new AbortController().signal, onBegin?: RequestOptions['onBegin']) =>
     sendRequest(agent, {
       origin,

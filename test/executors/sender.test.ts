@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { createServer as createTcpServer } from 'node:net'
-import type { AddressInfo, Server, Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createPool } from '../../src/executors/connection-pool.ts'
@@ -12,6 +11,7 @@ import { createSender, toTarget } from '../../src/executors/send-request.ts'
 import { openForgetfulRouter } from '../upstreams/forgetful-router.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import { textOf } from './bodies.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const deadlines = { connectMs: 5000, headersMs: 5000 }
 
@@ -19,14 +19,7 @@ const deadlines = { connectMs: 5000, headersMs: 5000 }
 async function listen(server: Server) {
   const sockets: Socket[] = []
   server.on('connection', (socket: Socket) => sockets.push(socket.on('error', () => {})))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  const { port } = server.address() as AddressInfo
-  return { sockets, host: `127.0.0.1:${port}` }
+  return { sockets, host: `127.0.0.1:${await listenForTest(server)}` }
 }
 
 function askerOf(origin: string, headersMs = deadlines.headersMs) {

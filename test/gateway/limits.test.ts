@@ -1,10 +1,10 @@
 import { createServer } from 'node:net'
-import { once } from 'node:events'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { charge, fullAllowance } from '../../src/gateway/allowance.ts'
 import { readTools } from '../../src/gateway/tool-definitions.ts'
 import { failureOf } from '../tools/session.ts'
 import { authenticate, bind, connectRaw, openTestGateway, readMessage, setTimer, toolOf } from './support.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const megabyte = 1024 * 1024
 
@@ -110,13 +110,7 @@ it('H05 malicious schemas are refused or limited when they are used, and nothing
     connections += 1
     socket.destroy()
   })
-  trap.listen(0, '127.0.0.1')
-  await once(trap, 'listening')
-  onTestFinished(() => {
-    trap.close()
-  })
-  const address = trap.address()
-  const port = typeof address === 'object' ? address?.port : 0
+  const port = await listenForTest(trap)
   let deep: object = { type: 'string' }
   for (let level = 0; level < 400; level += 1) deep = { type: 'object', properties: { a: deep } }
   const wide = Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`p${index}`, { type: 'string' }]))

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { acceptAlso, watchExchanges } from '../../src/http/connections.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 /** A server at 127.0.0.1 that says hello, and its port. */
 async function openServer(
@@ -15,14 +15,7 @@ async function openServer(
   },
 ) {
   const server = createServer(answer)
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  // Proof of the cast: it listens, and not on a path.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return { server, port: (server.address() as AddressInfo).port }
+  return { server, port: await listenForTest(server) }
 }
 
 // Linux has all of 127.0.0.0/8; elsewhere the second address would have to be set up first.

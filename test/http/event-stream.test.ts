@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { IncomingMessage, ServerResponse, createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Socket, connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createEventStream, createTicker } from '../../src/http/event-stream.ts'
 import type { EventStream } from '../../src/http/event-stream.ts'
 import { readAll } from './client.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
@@ -121,14 +121,7 @@ async function answerWith(write: (stream: EventStream, response: ServerResponse)
     write(stream, response)
     stream.stopHeartbeats()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  const call = request({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }).end()
+  const call = request({ port: await listenForTest(server), host: '127.0.0.1' }).end()
   // Node emits the response as its only argument.
   const [answer] = (await once(call, 'response')) as [IncomingMessage]
   const [response] = responses
@@ -143,11 +136,7 @@ test('an end without text sends the end mark once', async () => {
     stream.end('')
     stream.stopHeartbeats()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  // A TCP server that listens has an address with a port.
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const socket = connect(await listenForTest(server), '127.0.0.1')
   socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   expect((await readAll(socket)).split('\r\n\r\n').slice(1).join('|')).toBe('9\r\ndata: 1\n\n\r\n0|')
 })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { isObject, objectsOf } from '../../src/json/json.ts'
+import { isObject, objectsOf, objectOf } from '../../src/json/json.ts'
 import { makeFolder } from '../tools/session.ts'
 import type { Reply, SmallAsk } from './client.ts'
 import { openProxy } from './harness.ts'
@@ -204,6 +204,7 @@ const routes: Readonly<Record<string, Route>> = {
   }),
   'GET /sessions/some-id/streams': shared(({ sessionId }) => `/sessions/${sessionId}/streams`),
   'GET /sessions/some-id/streams/some-id': shared(({ sessionId }) => `/sessions/${sessionId}/streams/tool-calls`),
+  'GET /sessions/some-id/files': shared(({ sessionId }) => `/sessions/${sessionId}/files`),
   'GET /sessions/some-id/servers': shared(({ sessionId }) => `/sessions/${sessionId}/servers`),
   'GET /sessions/some-id/prompts': shared(({ sessionId }) => `/sessions/${sessionId}/prompts`),
   'GET /sessions/some-id/policy': shared(({ sessionId }) => `/sessions/${sessionId}/policy`),
@@ -256,7 +257,7 @@ async function makeAll(proxy: Proxy, key: string) {
     const reply = await proxy.send(path, { body: JSON.stringify(body), headers })
     requestIds.push(String(reply.headers['x-request-id']))
     const value = reply.json()
-    return isObject(value) ? value : {}
+    return objectOf(value)
   }
   const messages = [{ role: 'user', content: prompt }]
   await send('/v1/chat/completions', { model: 'auto', messages })

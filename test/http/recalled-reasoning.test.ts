@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isObject, objectsOf } from '../../src/json/json.ts'
+import { isObject, objectsOf, objectOf, textOf } from '../../src/json/json.ts'
 import { dataOf } from './client.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
@@ -29,8 +29,8 @@ async function turn({ chat, openChat }: Proxy, model: string, messages: readonly
     .map((data) => choiceOf(JSON.parse(data), 'delta'))
   // Tools of one argument object: the pieces of the first call are joined, which is all there is.
   const calls = deltas.flatMap((delta) => objectsOf(delta['tool_calls']))
-  const pieces = calls.map(({ function: called }) => (isObject(called) ? called : {}))
-  const args = pieces.map(({ arguments: piece }) => (typeof piece === 'string' ? piece : '')).join('')
+  const pieces = calls.map(({ function: called }) => objectOf(called))
+  const args = pieces.map(({ arguments: piece }) => textOf(piece)).join('')
   const first = calls[0] && {
     id: calls[0]['id'],
     type: 'function',
@@ -41,7 +41,7 @@ async function turn({ chat, openChat }: Proxy, model: string, messages: readonly
 
 function choiceOf(body: unknown, key: 'message' | 'delta'): Json {
   const inner = isObject(body) ? objectsOf(body['choices'])[0]?.[key] : undefined
-  return isObject(inner) ? inner : {}
+  return objectOf(inner)
 }
 
 /** What the client sends back of a turn, with the results of its calls. */

@@ -1,5 +1,5 @@
 import { streamReply } from '../upstreams/http/outcome.ts'
-import { isObject, objectsOf, parseObject } from '../../src/json/json.ts'
+import { isObject, objectsOf, parseObject, objectOf } from '../../src/json/json.ts'
 import type { JsonObject } from '../../src/json/json.ts'
 import { dataOf } from './client.ts'
 import type { Proxy } from './harness.ts'
@@ -87,9 +87,7 @@ function resultsIn(text: string): { readonly results: unknown; readonly ids: rea
     return { results: body?.['safeguard_results'], ids: idsIn(objectsOf(body?.['content'])) }
   }
   const events = dataOf(text).map((data) => parseObject(data) ?? {})
-  const deltas = events
-    .filter(({ type }) => type === 'message_delta')
-    .map(({ delta }) => (isObject(delta) ? delta : {}))
+  const deltas = events.filter(({ type }) => type === 'message_delta').map(({ delta }) => objectOf(delta))
   const results = deltas.flatMap((delta) => delta['safeguard_results'] ?? [])
   const blocks = events.map(({ content_block: block }) => block)
   return { results, ids: idsIn(objectsOf(blocks)) }

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import { readBody } from '../../src/http/body.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const signal = new AbortController().signal
 
@@ -13,12 +13,8 @@ async function upload(headers: string, pieces: readonly (string | Buffer)[], idl
   const server = createServer((request) => {
     void readBody(request, { limitBytes: 1000, idleMs, signal }).then(resolve, resolve)
   })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  onTestFinished(() => {
-    client.destroy()
-    server.close()
-  })
+  const client = connect(await listenForTest(server), '127.0.0.1')
+  onTestFinished(() => void client.destroy())
   client.write(`POST / HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n\r\n`)
   for (const piece of pieces) {
     await new Promise((done) => client.write(piece, done))

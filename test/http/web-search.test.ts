@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { failure } from '../upstreams/copilot/failures.ts'
 import { streamReply } from '../upstreams/http/outcome.ts'
-import { isObject, objectsOf, parseObject } from '../../src/json/json.ts'
+import { isObject, objectsOf, parseObject, textOf } from '../../src/json/json.ts'
 import type { JsonObject } from '../../src/json/json.ts'
 import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { bodyOfPrompt, dialectPaths } from './callers.ts'
@@ -181,7 +181,7 @@ test.each([true, false])('a Chat caller gets annotations (stream: %s)', async (s
     const words = choices.flatMap(({ message, delta }) =>
       isObject(message) ? [message] : isObject(delta) ? [delta] : [],
     )
-    const text = words.map(({ content }) => (typeof content === 'string' ? content : '')).join('')
+    const text = words.map(({ content }) => textOf(content)).join('')
     const annotations = words.flatMap((each) => objectsOf(each['annotations']))
     expect(annotations.length).toBeGreaterThan(0)
     for (const each of annotations) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { RequestDetail } from '../../src/api/requests.ts'
 import { noTotals } from './no-totals.ts'
 import { curlCommand } from '../../src/page/static/curl-command.js'
+import { creditsOf } from '../../src/page/static/request-words.js'
 import { clients } from '../../src/client-settings/target.ts'
 import { snippets } from '../../src/client-settings/snippets.ts'
 import { launched, printed } from '../../src/page/static/client-list.js'
@@ -43,45 +44,52 @@ test('spells characters that hide or reorder text, and no others', () => {
   expect(toVisible('a\tb\nGrüße 日本 👩‍💻')).toBe('a\tb\nGrüße 日本 👩‍💻')
 })
 
+const request: RequestDetail = {
+  id: 'id',
+  time: '',
+  client: null,
+  user_agent: null,
+  key: null,
+  api: 'chat',
+  method: 'POST',
+  path: '/v1/chat/completions',
+  asked_model: 'gpt-5-mini',
+  model: 'gpt-5-mini',
+  route: null,
+  fallback: null,
+  status: 200,
+  http_status: 200,
+  failed: false,
+  stream: true,
+  input_tokens: null,
+  output_tokens: null,
+  cached_input_tokens: null,
+  credits: null,
+  search_credits: null,
+  safeguards_credits: null,
+  estimated: false,
+  first_byte_ms: null,
+  duration_ms: null,
+  warnings: [],
+  repeated_warnings: [],
+  adapted: [],
+  error: null,
+  upstream_request_id: null,
+  bodies: 'kept',
+  request_headers: null,
+  request_body: '{\n "a": "it\'s \u202E" }',
+  request_body_truncated: false,
+  answer_body: null,
+  answer_body_truncated: false,
+}
+
+test('the credits of a request include those of its searches and checks', () => {
+  expect(creditsOf(request)).toBeNull()
+  expect(creditsOf({ ...request, credits: 1.5, search_credits: 0.25, safeguards_credits: 0.125 })).toBe(1.875)
+  expect(creditsOf({ ...request, search_credits: 0.25 })).toBe(0.25)
+})
+
 describe('curl', () => {
-  const request: RequestDetail = {
-    id: 'id',
-    time: '',
-    client: null,
-    user_agent: null,
-    key: null,
-    api: 'chat',
-    method: 'POST',
-    path: '/v1/chat/completions',
-    asked_model: 'gpt-5-mini',
-    model: 'gpt-5-mini',
-    route: null,
-    fallback: null,
-    status: 200,
-    http_status: 200,
-    failed: false,
-    stream: true,
-    input_tokens: null,
-    output_tokens: null,
-    cached_input_tokens: null,
-    credits: null,
-    search_credits: null,
-    safeguards_credits: null,
-    estimated: false,
-    first_byte_ms: null,
-    duration_ms: null,
-    warnings: [],
-    repeated_warnings: [],
-    adapted: [],
-    error: null,
-    upstream_request_id: null,
-    bodies: 'kept',
-    request_headers: null,
-    request_body: '{\n "a": "it\'s \u202E" }',
-    request_body_truncated: false,
-    answer_body: null,
-    answer_body_truncated: false,
-  }
   const place = { url: 'http://127.0.0.1:4141', isKeyAsked: false }
 
   test('repeats a kept body and its headers, quoted for a shell', () => {
@@ -92,9 +100,15 @@ describe('curl', () => {
         '--no-buffer',
         String.raw`-H 'x-test: it'\''s'`,
         "-H 'content-type: application/json'",
-        String.raw`--data-raw '{"a":"it'\''s \u{202e}"}'`,
+        String.raw`--data-raw '{"a":"it'\''s \u202e"}'`,
       ].join(' \\\n  '),
     )
+  })
+
+  test('the body is the same JSON, whatever is hidden in it', () => {
+    const body = { content: '\u202E\u{E0041}\u0007' }
+    const command = curlCommand({ ...request, request_body: JSON.stringify(body) }, place) ?? ''
+    expect(JSON.parse(/--data-raw '(.*)'$/.exec(command)?.[1] ?? '')).toEqual(body)
   })
 
   test('names the key only by its variable', () => {

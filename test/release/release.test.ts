@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { chmod, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { makeFolder } from '../tools/session.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -25,8 +25,7 @@ type Changes = Record<string, (text: string) => string>
 
 /** A copy of what the scripts of a release read, with changes to the text of files. */
 async function copyProject(changes: Changes = {}): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-release-'))
-  onTestFinished(() => rm(dir, { recursive: true, force: true }))
+  const dir = await makeFolder()
   for (const path of ['package.json', 'README.md', 'CHANGELOG.md', 'docs', 'release']) {
     await cp(join(root, path), join(dir, path), { recursive: true })
   }
@@ -85,8 +84,7 @@ describe('the check of a release', () => {
 
 /** Runs the script with a `docker` that prints its arguments. */
 async function pushImage(tag: string): Promise<readonly string[]> {
-  const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-docker-'))
-  onTestFinished(() => rm(dir, { recursive: true, force: true }))
+  const dir = await makeFolder()
   await writeFile(join(dir, 'docker'), '#!/bin/sh\necho "$@"\n')
   await chmod(join(dir, 'docker'), 0o755)
   const env = {

@@ -21,6 +21,7 @@ import { canaries, leaksIn } from './canaries.ts'
 import { placesOf, startUpstreams } from './upstreams.ts'
 import type { Upstreams } from './upstreams.ts'
 import { asIs } from '../as-is.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const never = new AbortController().signal
 
@@ -85,10 +86,7 @@ describe('C14 a token reply that names another API host', () => {
         socket.end('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n')
       })
     })
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => new Promise((resolve) => proxy.close(() => resolve())))
-    const address = proxy.address()
-    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const port = await listenForTest(proxy)
     const executor = createCopilotExecutor(
       {
         tokens,

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { judgeNetwork, judgeTls } from '../../src/commands/doctor/machine-checks.ts'
@@ -9,6 +7,7 @@ import { createPool } from '../../src/executors/connection-pool.ts'
 import { openProxy } from '../http/harness.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import { openConnectProxy } from '../upstreams/connect-proxy.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const authority = createAuthority()
 const usual = getCACertificates('default')
@@ -156,10 +155,7 @@ test('an upstream that does not speak HTTP is named as such', async () => {
   const server = createServer((socket) => {
     socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.2\r\n\r\n')
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => void server.close())
-  // A TCP server that listens has an address with a port.
-  const { port } = server.address() as AddressInfo
+  const port = await listenForTest(server)
   const proxy = await openProxy({ settings: { COPILOT_PROXY_COPILOT_BASE_URL: `http://127.0.0.1:${port}` } })
   expect((await proxy.chat()).text).toContain('its reply is not valid HTTP')
 })

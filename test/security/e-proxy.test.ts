@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -18,6 +16,7 @@ import { openConnectProxy } from '../upstreams/connect-proxy.ts'
 import { answers } from './upstream-answers.ts'
 import { openTlsFront } from '../upstreams/tls-front.ts'
 import { envelopeOf, expectUnharmed } from './unharmed.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 const authority = createAuthority()
 const usual = getCACertificates('default')
@@ -138,10 +137,7 @@ test.runIf(process.platform === 'linux')('E22 so is every other address of it: n
       requested.push(`${name} ${headers.authorization?.slice(0, 'Bearer'.length)}`)
       response.writeHead(500).end()
     })
-    await once(server.listen(0, at), 'listening')
-    onTestFinished(() => void server.close())
-    // A TCP server that listens has an address with a port.
-    return (server.address() as AddressInfo).port
+    return listenForTest(server, at)
   }
   const address = `http://127.0.0.1:${await listen('proxy', '127.0.0.1')}`
   const port = await listen('copilot', '127.0.0.2')

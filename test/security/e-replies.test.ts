@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { htmlReply, jsonReply, streamReply, textReply } from '../upstreams/http/outcome.ts'
 import type { Outcome } from '../upstreams/http/outcome.ts'
 import { bodyOfPrompt, callers, dialectPaths } from '../http/callers.ts'
@@ -11,6 +9,7 @@ import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
 import { envelopeOf, expectUnharmed } from './unharmed.ts'
 import { answers, upstreams } from './upstream-answers.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 /** A captive portal's page. */
 const portal = htmlReply(200, 'Welcome to the hotel')
@@ -161,19 +160,11 @@ describe.each(some(upstreams, 2, 1))('$name', ({ dialect, model, options, answer
 
 /** An upstream that answers with these bytes, whatever it is asked, and ends. */
 async function openRaw(bytes: string): Promise<string> {
-  const sockets: Socket[] = []
   const server = createServer((socket) => {
-    sockets.push(socket)
     socket.on('error', () => {})
     socket.once('data', () => socket.end(bytes))
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${await listenForTest(server)}`
 }
 
 const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n'

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startCli } from '../cli/cli.ts'
 import { createUser, openGithub } from '../commands/harness.ts'
 import { bodyOfPrompt } from '../http/callers.ts'
@@ -12,6 +12,7 @@ import { openProxy } from '../http/harness.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import { openTlsFront } from '../upstreams/tls-front.ts'
 import { envelopeOf, expectUnharmed } from './unharmed.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 /** The one that this process trusts. */
 const authority = createAuthority()
@@ -25,15 +26,7 @@ async function openListener(onSocket: (socket: Socket) => void): Promise<number>
     socket.on('error', () => {})
     onSocket(socket)
   })
-  const sockets: Socket[] = []
-  server.on('connection', (socket) => sockets.push(socket))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  return (server.address() as AddressInfo).port
+  return listenForTest(server)
 }
 
 async function closedPort(): Promise<number> {

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { formatBar, formatBox } from '../../src/terminal/format.ts'
 import { createStyle, wantsColors } from '../../src/terminal/output.ts'
 import { formatPairs, formatTable } from '../../src/terminal/table.ts'
-import { visible, visibleJson, visibleLines } from '../../src/terminal/visible.ts'
+import { visible, visibleLines } from '../../src/terminal/visible.ts'
+import { toVisibleJson } from '../../src/page/static/visible-text.js'
 
 const style = createStyle(false)
 const columns = [
@@ -89,7 +90,7 @@ test('JSON shows hidden characters as escapes and stays the same JSON', () => {
   const controls = Array.from({ length: 0x100 }, (_, code) => String.fromCharCode(code)).join('')
   const value = { [controls]: [`a\u202E\u{E0041}\u3164\uD800b`, 'Zürich 🙂 👩\u200D💻', { empty: '' }] }
   for (const space of [0, 2]) {
-    const shown = visibleJson(JSON.stringify(value, null, space))
+    const shown = toVisibleJson(JSON.stringify(value, null, space))
     expect(JSON.parse(shown)).toEqual(value)
     // oxlint-disable-next-line no-control-regex -- controls are what it looks for
     expect(shown).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E\u3164\u{E0041}]/u)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isObject, type JsonObject } from '../../src/json/json.ts'
+import { type JsonObject, objectOf } from '../../src/json/json.ts'
 import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { dialects } from '../../src/translate/dialects.ts'
 import { translateTurn } from '../../src/translate/translated-call.ts'
@@ -58,7 +58,7 @@ function translate(settings: JsonObject, from: Case, to = from) {
   const decoded = caller.decodeRequest(JSON.stringify({ model: to.model, ...from.body, ...settings }))
   const { request } = translateTurn(dialects[to.dialect].upstream, caller.decodeTurn(decoded, context), context)
   const sent: unknown = JSON.parse(request.body.toString())
-  return { sent: isObject(sent) ? sent : {}, warnings: request.warnings.map(formatWarning) }
+  return { sent: objectOf(sent), warnings: request.warnings.map(formatWarning) }
 }
 
 describe.each([chat, anthropic, responses])('settings of $dialect', (given) => {

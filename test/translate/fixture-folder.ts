@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createSseDecoder } from '../../src/sse/decode.ts'
 import type { SseEvent } from '../../src/sse/decode.ts'
+import { textOf } from '../../src/json/json.ts'
 
 /**
  * The streams of a folder of test/fixtures; their format is in test/fixtures/README.md.
@@ -37,7 +38,7 @@ function framed(name: string, data: string): string {
 
 export function typeOf(value: unknown): string {
   const type: unknown = typeof value === 'object' && value !== null && 'type' in value ? value.type : ''
-  return typeof type === 'string' ? type : ''
+  return textOf(type)
 }
 
 /** The events in chunks of a stream, at its end too. */

@@ -11,6 +11,7 @@ import { formatWarning } from '../../src/translate/warning.ts'
 import { mismatchOf } from './wire-match.ts'
 import { encodeContext, recall, replySeed, traits, translateForResponses } from './turns.ts'
 import { createResponseStores } from '../../src/pipeline/reply-memory.ts'
+import { textOf } from '../../src/json/json.ts'
 
 /**
  * The worked cases of the dialect map, one file each under test/fixtures/worked: what one side sends and what the other
@@ -111,7 +112,7 @@ function fold(caller: Caller, upstream: Upstream, events: readonly unknown[], re
 function toSse(event: unknown) {
   if (event === '[DONE]') return { event: '', data: '[DONE]' }
   const type = typeof event === 'object' && event !== null ? Reflect.get(event, 'type') : undefined
-  return { event: typeof type === 'string' ? type : '', data: JSON.stringify(event) }
+  return { event: textOf(type), data: JSON.stringify(event) }
 }
 
 function failureOf(run: () => unknown): Fault {

@@ -1,11 +1,11 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { connect } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Certificate } from '../tls-certificate.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 export interface ConnectProxy {
   /** `host:port`. */
@@ -76,16 +76,11 @@ export async function openConnectProxy(
       socket.on('close', () => inner.destroy())
     }
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const port = await listenForTest(server)
   const drop = (): void => {
     for (const socket of sockets) socket.destroy()
     sockets.clear()
   }
-  onTestFinished(() => {
-    drop()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  const { port } = server.address() as AddressInfo
+  onTestFinished(drop)
   return { address: `127.0.0.1:${port}`, port, tunnels, logins, drop }
 }

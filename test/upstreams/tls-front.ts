@@ -1,9 +1,9 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { createServer } from 'node:tls'
 import { onTestFinished } from 'vitest'
 import type { Certificate } from '../tls-certificate.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 export interface TlsFront {
   /** https, by address. */
@@ -33,16 +33,11 @@ export async function openTlsFront(target: number, certificate: Certificate, hos
   })
   // A client that does not trust the certificate leaves in the middle of the handshake.
   server.on('tlsClientError', () => {})
-  await once(server.listen(0, host), 'listening')
+  const port = await listenForTest(server, host)
   const drop = (): void => {
     for (const socket of sockets) socket.destroy()
     sockets.clear()
   }
-  onTestFinished(() => {
-    drop()
-    server.close()
-  })
-  // A TCP server that listens has an address with a port.
-  const { port } = server.address() as AddressInfo
+  onTestFinished(drop)
   return { url: `https://${host}:${port}`, port, received: () => received, drop }
 }

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { WebSocket } from 'ws'
 import { expect, onTestFinished, test } from 'vitest'
 import { acceptHandshake } from '../../src/websocket/connection.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 /** A server that hands the texts of one connection to `onText`, and a client. */
 async function openConnection(onText: (text: string) => void) {
@@ -12,14 +12,9 @@ async function openConnection(onText: (text: string) => void) {
   server.on('upgrade', (request, socket, head) => {
     acceptHandshake(request, { socket, head }, limits, () => ({ onText, onClose() {} }))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listenForTest(server)
   const client = new WebSocket(`ws://127.0.0.1:${port}`)
-  onTestFinished(() => {
-    client.terminate()
-    server.close()
-  })
+  onTestFinished(() => client.terminate())
   await once(client, 'open')
   return client
 }

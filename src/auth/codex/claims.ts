@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
-import { isHeaderSafe, parseJson } from '../http-json.ts'
+import { isHeaderSafe } from '../http-json.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** The claims of a ChatGPT login's token. They are not verified here, because upstream verifies the token. */
 export interface CodexClaims {

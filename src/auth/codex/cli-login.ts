@@ -6,13 +6,14 @@ import { Fault } from '../../errors.ts'
 import { noteNothing, type NoteSecrets } from '../../redaction/known-secrets.ts'
 import type { Logger } from '../../logging/logger.ts'
 import { waitFor } from '../shared-fetch.ts'
-import { isHeaderSafe, parseJson } from '../http-json.ts'
+import { isHeaderSafe } from '../http-json.ts'
 import { watchByPolling } from '../records/poll-watch.ts'
 import { errnoOf } from '../records/record-fs.ts'
 import type { CredentialStatus } from '../credential/state.ts'
 import { isExpired, type Moment, type TokenLife } from '../token-life.ts'
 import { readLoginClaims } from './claims.ts'
 import type { CodexAccount, CodexCredential, CodexCredentialSource, CodexLoginStatus } from './credentials.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** The part of node:fs/promises that is used. Nothing in it can change a file. */
 export type CliFileFs = Pick<typeof nodeFs, 'open' | 'stat'>

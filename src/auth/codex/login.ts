@@ -9,8 +9,9 @@ import {
   type DeviceStart,
   type PollAnswer,
 } from '../device-poll.ts'
-import { isOk, parseJson, sendRequest, type RequestOutcome } from '../http-json.ts'
+import { isOk, sendRequest, type RequestOutcome } from '../http-json.ts'
 import { describeIssuerPage, describeIssuerReply, redeemLogin, type LoginTokens } from './token-endpoint.ts'
+import { parseJson } from '../../json/json.ts'
 
 export interface CodexDeviceOptions {
   /** `https://auth.openai.com`, without a final slash. */

@@ -1,3 +1,5 @@
+import { textOf } from '../../json/json.ts'
+
 /** How much of a ChatGPT plan is used, as the backend reports it. Part of the body of `GET /usage`. */
 export interface PlanUse {
   /** OpenAI's own name of the plan. */
@@ -55,8 +57,4 @@ function numberOf(value: string | string[] | undefined): number | undefined {
   const text = textOf(value).trim()
   const number = Number(text)
   return text !== '' && Number.isFinite(number) && number >= 0 ? number : undefined
-}
-
-function textOf(value: string | string[] | undefined): string {
-  return typeof value === 'string' ? value : ''
 }

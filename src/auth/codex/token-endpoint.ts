@@ -6,12 +6,12 @@ import {
   describeWebPage,
   isHeaderSafe,
   isOk,
-  parseJson,
   sendRequest,
   toPlainLine,
   type Reply,
   type RequestDeps,
 } from '../http-json.ts'
+import { parseJson } from '../../json/json.ts'
 
 export interface LoginTokens {
   /** A JWT that can be sent in a header. */

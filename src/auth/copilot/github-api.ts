@@ -1,5 +1,5 @@
 import { purposeHeaders } from '../../config/header-table.ts'
-import { isHeaderSafe, parseJson, sendRequest, type Reply } from '../http-json.ts'
+import { isHeaderSafe, sendRequest, type Reply } from '../http-json.ts'
 import {
   originWords,
   personalTokenFailure,
@@ -10,6 +10,7 @@ import {
 } from './github-failure.ts'
 import { toCopilotAccount, type CopilotAccount } from './quota.ts'
 import { copilotTokenReply, copilotUserReply, githubUserReply } from './wire.ts'
+import { parseJson } from '../../json/json.ts'
 
 export interface GithubApiDeps {
   readonly fetch: typeof globalThis.fetch

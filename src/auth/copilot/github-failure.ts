@@ -1,7 +1,8 @@
-import { describeWebPage, parseJson, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
+import { describeWebPage, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
 import { explainNotification } from './notifications.ts'
 import { nameRequestId } from '../../upstream-errors/message.ts'
 import { githubErrorBody, type GithubErrorBody } from './wire.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** Why a call with a GitHub token failed. `detail` is a plain sentence without credentials. */
 export type GithubFailure =

@@ -15,8 +15,9 @@ import {
   type DeviceStart,
   type PollAnswer,
 } from '../device-poll.ts'
-import { isHeaderSafe, parseJson, sendRequest, toPlainLine, type RequestOutcome } from '../http-json.ts'
+import { isHeaderSafe, sendRequest, toPlainLine, type RequestOutcome } from '../http-json.ts'
 import { describeGithubPage, requestIdOf } from './github-failure.ts'
+import { parseJson } from '../../json/json.ts'
 
 export interface DeviceFlowOptions {
   /** `https://github.com` or `https://SUB.ghe.com`, without a final slash. */

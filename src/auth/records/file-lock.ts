@@ -4,8 +4,8 @@ import { pid } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { isAlive, removeIfThere, temporaryName } from './atomic-file.ts'
-import { parseJson } from '../http-json.ts'
 import { errnoOf, RecordStoreError, type RecordFs } from './record-fs.ts'
+import { parseJson } from '../../json/json.ts'
 
 export interface LockTimes {
   /** How long to wait for another holder. Ms. */

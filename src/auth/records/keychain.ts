@@ -4,8 +4,8 @@ import { execPath } from 'node:process'
 import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { parseJson } from '../http-json.ts'
 import { RecordStoreError } from './record-fs.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** Small secrets by name, in the system's keychain. Every call ends, because the system's call has a time limit. */
 export interface Keychain {

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
-import { parseJson } from '../http-json.ts'
 import { adviceFor, errnoOf, isForeign, isLoose, RecordStoreError, type RecordFs } from './record-fs.ts'
 import type { RecordKind, StoredRecord } from './record-kind.ts'
 import type { RecordSeal } from './record-seal.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** A record is about 2 KB. The limit leaves room for additions by newer programs. Bytes. */
 const MAX_RECORD_BYTES = 1024 * 1024

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { parseJson } from '../http-json.ts'
 import type { Keychain } from './keychain.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** The result of opening a sealed file. */
 type Opened =

@@ -3,11 +3,11 @@ import * as nodeFs from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import { z } from 'zod'
-import { parseJson } from '../http-json.ts'
 import { removeIfThere, replaceFile, temporaryName } from './atomic-file.ts'
 import { acquireLock, LOCK_TIMES } from './file-lock.ts'
 import { isStillRunning } from './process-start.ts'
 import { adviceFor, errnoOf, isForeign, isLoose } from './record-fs.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** A token that this process makes and other programs of the user read, and beside it a note that says whose it is. */
 export interface TokenFile {

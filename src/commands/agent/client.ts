@@ -1,16 +1,18 @@
 import { createParser } from 'eventsource-parser'
-import { errorBody } from '../../api/error.ts'
+import { z } from 'zod'
 import type { DaemonEvent } from '../../api/events.ts'
 import { acceptedMessage } from '../../api/inputs.ts'
 import type { AcceptedMessage } from '../../api/inputs.ts'
 import { modelList } from '../../api/models.ts'
 import { runReport } from '../../api/run.ts'
 import type { ApprovalDecision, RunReport } from '../../api/run.ts'
-import { conversationEntry, conversationList, messageList } from '../../api/sessions.ts'
-import type { ConversationEntry } from '../../api/sessions.ts'
+import { conversationEntry, conversationList, messageList, promptList } from '../../api/sessions.ts'
+import type { ConversationEntry, PromptList } from '../../api/sessions.ts'
 import type { EditorAnswer } from '../../workspace/open-files.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
+import { daemonHeaders } from '../shared/find-daemon.ts'
+import { askRoute, DaemonGone, RouteRefused } from '../shared/view.ts'
 import type { Place } from './connect.ts'
 
 /** The daemon's routes of runs. */
@@ -31,6 +33,8 @@ export interface RunClient {
   readonly conversations: (signal: AbortSignal) => Promise<readonly ConversationEntry[]>
   /** Returns the runs of a conversation, oldest first. */
   readonly history: (conversationId: string, signal: AbortSignal) => Promise<readonly RunReport[]>
+  /** Returns the prompts with which a message of the conversation can begin. The owner alone may ask. Starts the MCP servers. */
+  readonly prompts: (conversationId: string, signal: AbortSignal) => Promise<PromptList['prompts']>
   /** Returns the models that a message can name. */
   readonly models: (signal: AbortSignal) => Promise<readonly { readonly id: string; readonly name: string }[]>
   /** @throws CommandFailure with the daemon's message */
@@ -54,48 +58,38 @@ const answerTimeoutMs = 30_000
 /** The most messages of one answer. */
 const pageSize = 200
 
-export function createRunClient(context: CommandContext, { url, key, sessionId }: Place): RunClient {
-  const headers = { authorization: `Bearer ${key}` }
+const unending = new AbortController().signal
+
+export function createRunClient(context: CommandContext, place: Place): RunClient {
+  const { url, key, sessionId } = place
   const ofSession = `/sessions/${encodeURIComponent(sessionId)}`
 
-  const post = (path: string, body: object, signal?: AbortSignal): Promise<unknown> =>
-    ask(path, signal, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+  /** @param options without a signal, the request goes on after an interrupt */
+  async function ask<Schema extends z.ZodType>(
+    path: string,
+    schema: Schema,
+    { signal = unending, body }: { readonly signal?: AbortSignal; readonly body?: object } = {},
+  ): Promise<z.output<Schema>> {
+    const options = { timeoutMs: answerTimeoutMs, signal, ...(body && ({ method: 'POST', body } as const)) }
+    return askRoute(context, place, path, schema, options).catch((cause: unknown) => {
+      throw cause instanceof DaemonGone ? new CommandFailure(exitCode.failed, goneText, { cause }) : cause
     })
-
-  async function ask(path: string, signal: AbortSignal | undefined, options: RequestInit): Promise<unknown> {
-    const limit = AbortSignal.timeout(answerTimeoutMs)
-    const response = await context
-      .fetch(url + path, {
-        ...options,
-        redirect: 'error',
-        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-      })
-      .catch((cause: unknown) => {
-        signal?.throwIfAborted()
-        throw new CommandFailure(exitCode.failed, goneText, { cause })
-      })
-    const reply: unknown = await response.json().catch(() => undefined)
-    if (response.ok) return reply
-    throw failure(reply, response.status)
   }
 
   async function conversations(signal: AbortSignal): Promise<readonly ConversationEntry[]> {
-    const list = conversationList.parse(await ask(`${ofSession}/conversations`, signal, { headers }))
+    const list = await ask(`${ofSession}/conversations`, conversationList, { signal })
     return list.conversations.filter(({ isOwn, lastMessageAt }) => isOwn && lastMessageAt !== undefined)
   }
 
   async function openEvents(signal: AbortSignal, lastId: string | undefined): Promise<ReadableStream<Uint8Array>> {
     const path = `/events?session=${encodeURIComponent(sessionId)}`
     const response = await context.fetch(url + path, {
-      headers: { ...headers, ...(lastId !== undefined && { 'last-event-id': lastId }) },
+      headers: { ...daemonHeaders(context, key), ...(lastId !== undefined && { 'last-event-id': lastId }) },
       redirect: 'error',
       signal,
     })
     if (response.ok && response.body !== null) return response.body
-    throw failure(await response.json().catch(() => undefined), response.status)
+    throw new RouteRefused({ status: response.status, body: await response.json().catch(() => undefined) })
   }
 
   /** Returns undefined if the daemon does not answer. */
@@ -135,8 +129,10 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
   return {
     events: async (signal, onLost) => follow(await openEvents(signal, undefined), signal, onLost),
     async missed(runId) {
-      const response = await context.fetch(`${url}/runs/${encodeURIComponent(runId)}`, { headers, redirect: 'error' })
-      const report = runReport.safeParse(await response.json().catch(() => undefined)).data
+      const report = await ask(`/runs/${encodeURIComponent(runId)}`, runReport).catch((error: unknown) => {
+        if (error instanceof RouteRefused) return undefined
+        throw error
+      })
       if (report === undefined) return []
       const { id, state, step, approvals, startedAt, endedAt } = report
       const { outcome, reason = '', summary = '', answer = '' } = report
@@ -152,7 +148,7 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
     },
     async conversation(which, signal) {
       const path = `${ofSession}/conversations`
-      if (which === 'new') return conversationEntry.parse(await post(path, {}, signal))
+      if (which === 'new') return ask(path, conversationEntry, { body: {}, signal })
       const [last] = await conversations(signal)
       if (last !== undefined) return last
       throw new CommandFailure(
@@ -161,15 +157,19 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
       )
     },
     conversations,
+    async prompts(conversationId, signal) {
+      const path = `${ofSession}/prompts?conversation=${encodeURIComponent(conversationId)}`
+      return (await ask(path, promptList, { signal })).prompts
+    },
     async history(conversationId, signal) {
       const runs: RunReport[] = []
       for (let before = ''; ;) {
         const from = before === '' ? '' : `&before=${before}`
         const path = `${ofSession}/messages?conversation=${encodeURIComponent(conversationId)}&limit=${pageSize}${from}`
-        const { messages } = messageList.parse(await ask(path, signal, { headers }))
+        const { messages } = await ask(path, messageList, { signal })
         const page: RunReport[] = []
         for (const { id } of messages) {
-          page.push(runReport.parse(await ask(`/runs/${encodeURIComponent(id)}`, signal, { headers })))
+          page.push(await ask(`/runs/${encodeURIComponent(id)}`, runReport, { signal }))
         }
         runs.unshift(...page)
         if (messages.length < pageSize) return runs
@@ -177,19 +177,19 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
       }
     },
     async models(signal) {
-      const { data } = modelList.parse(await ask('/v1/models', signal, { headers }))
+      const { data } = await ask('/v1/models', modelList, { signal })
       const chats = data.filter(({ copilot_proxy: { type } }) => type === 'chat')
       return chats.map(({ id, copilot_proxy: { name } }) => ({ id, name }))
     },
-    send: async (message, signal) => acceptedMessage.parse(await post('/message', { sessionId, ...message }, signal)),
+    send: (message, signal) => ask('/message', acceptedMessage, { body: { sessionId, ...message }, signal }),
     async decide(approvalId, decision) {
-      await post(`/approvals/${encodeURIComponent(approvalId)}`, { decision })
+      await ask(`/approvals/${encodeURIComponent(approvalId)}`, z.unknown(), { body: { decision } })
     },
     async answerEditor(runId, requestId, answer) {
-      await post(`/runs/${encodeURIComponent(runId)}/editor`, { requestId, ...answer })
+      await ask(`/runs/${encodeURIComponent(runId)}/editor`, z.unknown(), { body: { requestId, ...answer } })
     },
     async cancel(runId) {
-      await post(`/runs/${encodeURIComponent(runId)}/cancel`, {})
+      await ask(`/runs/${encodeURIComponent(runId)}/cancel`, z.unknown(), { body: {} })
     },
   }
 }
@@ -213,9 +213,4 @@ async function* decode(body: ReadableStream<Uint8Array>): AsyncGenerator<Receive
     yield* received
     received = []
   }
-}
-
-function failure(reply: unknown, status: number): CommandFailure {
-  const message = errorBody.safeParse(reply).data?.error.message
-  return new CommandFailure(exitCode.failed, message ?? `copilot-proxy answered with status ${status}.`)
 }

@@ -6,13 +6,15 @@ import { readOnlyModeOf } from '../../config/schema.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ReadOnlyMode } from '../../config/setting-types.ts'
 import { silentLog } from '../../logging/logger.ts'
-import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
+import type { LogMethod } from '../../logging/logger.ts'
+import { loginAdvice } from '../shared/accounts.ts'
 import { findLogins } from '../shared/logins.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { AgentFlags, CommandContext } from '../shared/command.ts'
 import { refuseWrongKey } from '../shared/find-daemon.ts'
-import { findCodexHome, findOwnPaths, homeOf, loadSettings } from '../shared/settings.ts'
+import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { startHere } from '../shared/start-here.ts'
 import { getterAt, openDaemonView, RouteRefused } from '../shared/view.ts'
 import type { DaemonView, RemoteView } from '../shared/view.ts'
 import { findWorkspace, innermost, openWorkspaceFolder, realPathOf } from '../shared/workspace-folder.ts'
@@ -162,12 +164,13 @@ interface OwnOptions {
 /** A daemon in this process, on a free port. It has a key that nobody knows, so that other programs are refused. */
 async function startOwn(
   context: CommandContext,
-  { config: given, configFile, authDir, usageFile, workspacesDir }: LoadedSettings,
+  settings: LoadedSettings,
   { workspace: first, keepsSessions, flags }: OwnOptions,
 ): Promise<OwnDaemon> {
-  const { env, version, secrets, keychain } = context
+  const { config: given, usageFile } = settings
   const isDemo = flags.demo === true
-  const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
+  /** Why workspaces cannot be opened, by path. */
+  const reasons = new Map<unknown, unknown>()
   const maxSteps = Math.max(given.agent.maxSteps, Number(flags.maxSteps ?? 0))
   let config: Config = {
     ...given,
@@ -175,24 +178,14 @@ async function startOwn(
     workspaces: [first],
     agent: { ...given.agent, maxSteps },
   }
-  const daemon = await startDaemon({
-    config,
-    authDir,
-    ...(!isDemo && { usageFile, keychain }),
-    workspacesDir,
-    keepsSessions,
-    homeDir: () => homeOf(context),
-    ownPaths: findOwnPaths(context, configFile),
-    codexHome: isDemo ? undefined : findCodexHome(context),
-    version,
-    // Log lines would disturb the output on the terminal.
-    log: silentLog,
-    demo: isDemo,
-    githubToken: isDemo ? undefined : tokenOfEnvironment(context),
-    env,
-    secrets,
-    ...(context.beforeExit && { beforeExit: context.beforeExit }),
-  })
+  // Log lines would disturb the output on the terminal.
+  const log = {
+    ...silentLog,
+    error(fields: Parameters<LogMethod>[0] | string) {
+      if (typeof fields !== 'string') reasons.set(fields['path'], fields['reason'])
+    },
+  }
+  const daemon = await startHere(context, settings, { config, demo: isDemo, log, usageFile, keepsSessions })
   // The owner's token, so that what the command does is the owner's: the next run of the command can continue it.
   const { url, ownerToken: key } = daemon
   const get = getterAt(context, { url, key })
@@ -210,7 +203,11 @@ async function startOwn(
       }
       const { sessions } = await get('/sessions', sessionList)
       const session = sessions.find(({ path }) => path === root)
-      if (session === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
+      if (session === undefined) {
+        const reason = reasons.get(root)
+        const sentence = typeof reason === 'string' ? reason : `${root} cannot be opened as a workspace.`
+        throw new CommandFailure(exitCode.failed, sentence)
+      }
       return { url, key, sessionId: session.id, root, isDemo, readOnly: readOnlyModeOf(config, workspace) }
     },
     close: () => daemon.close(0),

@@ -1,7 +1,6 @@
 import * as nodeFs from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { parseJson } from '../../auth/http-json.ts'
 import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
 import { acquireLock, LOCK_TIMES } from '../../auth/records/file-lock.ts'
 import { findProcessStart } from '../../auth/records/process-start.ts'
@@ -10,6 +9,7 @@ import { visible } from '../../terminal/visible.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { withFileErrors } from '../shared/edit-file.ts'
 import { findStateDir } from '../shared/settings.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** Files of this user's background daemon. */
 export interface StateFiles {

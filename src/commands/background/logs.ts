@@ -3,11 +3,12 @@ import { logLevels } from '../../config/schema.ts'
 import { errnoOf } from '../../auth/records/record-fs.ts'
 import { formatLogLine, parseLogLine } from '../../logging/pretty-log.ts'
 import { redactText } from '../../redaction/redact.ts'
-import { visible, visibleJson, visibleLines } from '../../terminal/visible.ts'
+import { visible, visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, LogsFlags } from '../shared/command.ts'
 import { findStateFiles, reportFileErrors } from './background-daemon.ts'
 import { logLimits } from './enter-background.ts'
+import { toVisibleJson } from '../../page/static/visible-text.js'
 
 /** Polling interval. Ms. */
 const pollMs = 200
@@ -29,7 +30,7 @@ export async function logs(context: CommandContext, flags: LogsFlags): Promise<E
   let day = dayOf(context.now())
   const toText = (line: string): string => {
     const safe = redactText(line)
-    if (!stdout.isTerminal || flags.json) return `${visibleJson(toJsonLine(safe))}\n`
+    if (!stdout.isTerminal || flags.json) return `${toVisibleJson(toJsonLine(safe))}\n`
     const text = formatLogLine(safe, { colors: stdout.hasColors })
     // Text that is not a log entry, such as a crash report, is returned unchanged.
     if (text === safe) return `${visible(safe)}\n`

@@ -217,8 +217,8 @@ async function findPageAddress(
 ): Promise<string | undefined> {
   if (!context.stdout.isTerminal) return undefined
   const { url } = record
-  const token = await findOwnerToken(context, settings, url)
-  return token && (await requestPageAddress(context, { url, token }))
+  const key = await findOwnerToken(context, settings, url)
+  return key && (await requestPageAddress(context, { url, key }))
 }
 
 /** A daemon in the background has no terminal for this advice. */

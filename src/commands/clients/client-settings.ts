@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import { parseJson } from '../../auth/http-json.ts'
 import { readJsonc } from '../../json/jsonc.ts'
 import { tomlStrings } from '../../client-settings/toml.ts'
 import { findCodexHome } from '../shared/settings.ts'
 import type { CommandContext } from '../shared/command.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** Settings of programs that call the proxy, from the environment and their files. */
 export interface ClientSettings {

@@ -1,5 +1,4 @@
 import * as nodeFs from 'node:fs/promises'
-import { parseJson } from '../../auth/http-json.ts'
 import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
 import { catalogueText, codexCatalogue, codexCli, fitCatalogue, markChosen } from '../../models/codex-catalogue.ts'
 import type { CodexCatalogue, CodexCli } from '../../models/codex-catalogue.ts'
@@ -10,6 +9,7 @@ import type { UserFiles } from '../shared/settings.ts'
 import { getterAt, modelPath } from '../shared/view.ts'
 import { CodexProblem, openCodexProgram } from './codex-program.ts'
 import type { CodexProgram } from './codex-program.ts'
+import { parseJson } from '../../json/json.ts'
 
 interface CatalogueOrder {
   readonly daemon: DaemonAddress

@@ -4,13 +4,13 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { parseJson } from '../../auth/http-json.ts'
 import { tomlValue } from '../../client-settings/codex.ts'
 import { clientEnvironment } from '../../client-settings/launch-settings.ts'
 import { codexCatalogue, traitsOf } from '../../models/codex-catalogue.ts'
 import type { CodexCatalogue, CodexCli } from '../../models/codex-catalogue.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { spawnLine } from './program-file.ts'
+import { parseJson } from '../../json/json.ts'
 
 /** For one run of Codex CLI, which asks no server outside this machine. Ms. */
 const answerTimeoutMs = 30_000

@@ -9,7 +9,7 @@ import { initialConfigText } from '../../config/initial-file.ts'
 import { formatConfigError, formatSource } from '../../config/problem.ts'
 import { isSecretSetting, maskConfig } from '../../config/secrets.ts'
 import { valueAt } from '../../json/value-at.ts'
-import { visible, visibleJson, visibleLines } from '../../terminal/visible.ts'
+import { visible, visibleLines } from '../../terminal/visible.ts'
 import { checkAliasTargets } from '../shared/alias-targets.ts'
 import { changedRestartKeys, changeSettings, needsRestart, refusedChange } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
@@ -18,6 +18,7 @@ import { withFileErrors } from '../shared/edit-file.ts'
 import { findDaemon } from '../shared/find-daemon.ts'
 import { findFiles, loadSettings, readSettings, showWarnings } from '../shared/settings.ts'
 import type { SettingsResult } from '../shared/settings.ts'
+import { toVisibleJson } from '../../page/static/visible-text.js'
 
 /** Writes a configuration file with commented settings. @throws CommandFailure `failed` if there is one */
 export async function configInit(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
@@ -197,7 +198,7 @@ export async function configGet(context: CommandContext, flags: GetFlags): Promi
     const named = Object.fromEntries(own.map(([each, source]) => [each, formatSource(source)]))
     writeJson(context, { key, value, source: named[key] ?? null, sources: named })
   } else {
-    context.stdout.write(`${typeof value === 'string' ? visible(value) : visibleJson(JSON.stringify(value))}\n`)
+    context.stdout.write(`${typeof value === 'string' ? visible(value) : toVisibleJson(JSON.stringify(value))}\n`)
   }
   return exitCode.done
 }

@@ -14,62 +14,40 @@ import type { CodexState, CopilotState } from '../../daemon/login-status.ts'
 import { planName, planNameOfSku } from '../../api/plan-name.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Findings, Finding } from './check.ts'
-
-/** The login of one provider, from local files only. */
-export type LoginState =
-  | { readonly kind: 'off'; readonly detail: string }
-  | { readonly kind: 'nobody' }
-  /** A stored login that cannot be used; `fix` is the remedy. */
-  | { readonly kind: 'problem'; readonly detail: string; readonly fix: string }
-  /** The account and the source of its login. */
-  | { readonly kind: 'login'; readonly who: string }
-
-export function copilotLoginState({ login, problem }: CopilotState): LoginState {
-  if (problem !== undefined) {
-    return { kind: 'problem', detail: problem, fix: 'Fix that, or log in again: copilot-proxy login' }
-  }
-  if (login === undefined) return { kind: 'nobody' }
-  const { record } = login
-  const plan = planNameOfSku(record?.metadata.sku)
-  return {
-    kind: 'login',
-    who: record === undefined ? 'Token from COPILOT_GITHUB_TOKEN' : [record.label, plan ?? []].flat().join(', '),
-  }
-}
-
-export function codexLoginState(state: CodexState): LoginState {
-  switch (state.kind) {
-    case 'off':
-      return { kind: 'off', detail: 'Off (codex.enabled: false)' }
-    case 'api-key':
-      return { kind: 'login', who: 'API key from codex.api-key' }
-    case 'problem':
-      return state
-    case 'nobody':
-      return state.isChosen ? { ...state, kind: 'problem' } : { kind: 'nobody' }
-    case 'login':
-    case 'codex-cli':
-      return { kind: 'login', who: describeCodexLogin(state.account, state.plan ?? null, state.kind === 'codex-cli') }
-  }
-}
+import { plural } from '../../terminal/format.ts'
 
 /**
  * One provider is enough, so a missing login of the other is no failure.
- * @param hasOther a login of the other provider is stored
+ * @param hasOther there is a login of Codex
  */
-export function judgeLogin(state: LoginState, provider: ProviderId, hasOther: boolean): Findings {
-  const loginCommand = provider === 'copilot' ? 'copilot-proxy login' : 'copilot-proxy login codex'
+export function judgeCopilotLogin({ login, problem }: CopilotState, hasOther: boolean): Findings {
+  if (problem !== undefined) return failed(problem, 'Fix that, or log in again: copilot-proxy login')
+  if (login !== undefined) {
+    const { record } = login
+    const plan = planNameOfSku(record?.metadata.sku)
+    return ok(record === undefined ? 'Token from COPILOT_GITHUB_TOKEN' : [record.label, plan ?? []].flat().join(', '))
+  }
+  return hasOther
+    ? skipped('Not logged in. To use Copilot: copilot-proxy login')
+    : [{ status: 'failed', detail: 'Not logged in', fix: 'Run: copilot-proxy login', nobody: true }]
+}
+
+/** The check of Copilot's login reports that nobody is logged in at all. */
+export function judgeCodexLogin(state: CodexState): Findings {
   switch (state.kind) {
     case 'off':
-      return skipped(state.detail)
-    case 'login':
-      return ok(state.who)
+      return skipped('Off (codex.enabled: false)')
+    case 'api-key':
+      return ok('API key from codex.api-key')
     case 'problem':
       return failed(state.detail, state.fix)
     case 'nobody':
-      return hasOther
-        ? skipped(`Not logged in. To use ${providerNames[provider]}: ${loginCommand}`)
-        : [{ status: 'failed', detail: 'Not logged in', fix: `Run: ${loginCommand}`, nobody: true }]
+      return state.isChosen
+        ? failed(state.detail, state.fix)
+        : skipped('Not logged in. To use Codex: copilot-proxy login codex')
+    case 'login':
+    case 'codex-cli':
+      return ok(describeCodexLogin(state.account, state.plan ?? null, state.kind === 'codex-cli'))
   }
 }
 
@@ -234,7 +212,7 @@ function judgeList(models: readonly Model[], name: string): Findings {
   const chat = models.filter(({ type }) => type === 'chat')
   const usable = new Set(chat.filter(isOpen).map(({ id }) => id))
   const disabled = [...new Set(chat.map(({ id }) => id))].filter((id) => !usable.has(id))
-  const count = usable.size === 1 ? '1 chat model' : `${usable.size} chat models`
+  const count = plural(usable.size, 'chat model')
   if (disabled.length > 0) {
     const more = disabled.length - mostNamed
     const named = disabled.slice(0, mostNamed).join(', ') + (more > 0 ? ` and ${more} more` : '')

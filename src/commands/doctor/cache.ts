@@ -5,6 +5,7 @@ import { exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
 import { requireDaemonView } from '../shared/view.ts'
+import { plural } from '../../terminal/format.ts'
 
 /** Explains for each session why upstream's cache did not hold its prompts. */
 export async function doctorCache(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
@@ -32,7 +33,7 @@ function sessionText({ session, named, model, requests, changes, ...tokens }: Ca
       : `${percent(cachedInputTokens / inputTokens)} of the input from the cache`
   const name = named ? `Session ${session}` : `Session ${session} (named by copilot-proxy)`
   const lines = changes.map((change) => `  ${changeText(change)}\n`)
-  return `${name}: ${model}, ${requests} ${requests === 1 ? 'request' : 'requests'}, ${rate}\n${lines.join('') || `  ${unchangedText(requests, inputTokens, cachedInputTokens)}\n`}`
+  return `${name}: ${model}, ${plural(requests, 'request')}, ${rate}\n${lines.join('') || `  ${unchangedText(requests, inputTokens, cachedInputTokens)}\n`}`
 }
 
 function unchangedText(requests: number, inputTokens: number, cachedInputTokens: number): string {

@@ -3,15 +3,16 @@ import { judgeCatalogue, judgeClients } from '../clients/client-check.ts'
 import { homesOf, readClientSettings } from '../clients/client-settings.ts'
 import { findProgram } from '../clients/program-file.ts'
 import type { ProviderId } from '../../executors/executor.ts'
-import { daemonUrl } from '../shared/find-daemon.ts'
+import { checkCommandKey, daemonUrl } from '../shared/find-daemon.ts'
 import type { ListingOutcome } from '../../models/try-list.ts'
 import { findToolFailures } from '../shared/tool-failures.ts'
 import {
   judgeCodexEntitlement,
+  judgeCodexLogin,
   judgeCodexToken,
   judgeCopilotEntitlement,
+  judgeCopilotLogin,
   judgeCopilotToken,
-  judgeLogin,
   judgeModels,
   planRefusal,
 } from './account-checks.ts'
@@ -26,6 +27,7 @@ import {
   judgeFiles,
   judgeNetwork,
   judgeOpenness,
+  judgePolicy,
   judgePort,
   judgeProxy,
   judgeRuntime,
@@ -79,17 +81,16 @@ const rows: readonly Row[] = [
     id: 'login',
     provider: 'copilot',
     title: 'Login, Copilot',
-    async runConfigured({ login }) {
-      const [own, other] = await Promise.all([login('copilot'), login('codex')])
-      return judgeLogin(own, 'copilot', other.kind === 'login' || other.kind === 'problem')
+    async runConfigured({ copilot, codex }) {
+      const [ofCodex] = judgeCodexLogin(await codex())
+      return judgeCopilotLogin(await copilot(), ofCodex.status !== 'skipped')
     },
   },
   {
     id: 'login',
     provider: 'codex',
     title: 'Login, Codex',
-    // The check of Copilot's login reports that nobody is logged in at all.
-    runConfigured: async ({ login }) => judgeLogin(await login('codex'), 'codex', true),
+    runConfigured: async ({ codex }) => judgeCodexLogin(await codex()),
   },
   {
     id: 'token',
@@ -155,9 +156,11 @@ const rows: readonly Row[] = [
   {
     id: 'port',
     title: 'Port',
-    async runConfigured({ context, settings }) {
-      const found = await findPort(context, settings)
-      return [...judgePort(found), ...judgeCallerKey(found.callerKey)]
+    async runConfigured(view) {
+      const found = await findPort(view)
+      const { context, settings } = view
+      const callerKey = found.daemon && (await checkCommandKey(context, settings, found.daemon.url))
+      return [...judgePort(found), ...judgeCallerKey(callerKey)]
     },
   },
   {
@@ -170,6 +173,11 @@ const rows: readonly Row[] = [
     id: 'callers',
     title: 'Callers',
     runConfigured: async ({ settings }) => judgeOpenness(await findOpenness(settings.config.server)),
+  },
+  {
+    id: 'policy',
+    title: 'Policy',
+    runConfigured: async ({ policy }) => judgePolicy(await policy()),
   },
   {
     id: 'sandbox',

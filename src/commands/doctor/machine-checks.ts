@@ -8,10 +8,11 @@ import type { Problem } from '../../config/problem.ts'
 import type { Config } from '../../config/schema.ts'
 import { createPeerCheck, opennessFix, opennessOf, opennessTexts } from '../../http/access/peer-check.ts'
 import type { Openness } from '../../http/access/peer-check.ts'
+import type { PolicyDescription } from '../../workspace/policy/policy.ts'
 import type { SandboxState } from '../../workspace/sandbox/sandbox.ts'
 import { runtimeWarning } from '../serve/start-checks.ts'
-import { keyFix, keyProblems } from '../shared/find-daemon.ts'
-import type { CallerKeyState, PortHolder } from '../shared/find-daemon.ts'
+import { daemonUrl, keyFix, keyProblems, listenerText } from '../shared/find-daemon.ts'
+import type { CallerKeyState, DaemonHealth, Listener } from '../shared/find-daemon.ts'
 import { findingsOr, ok, skipped, failed, warning } from './check.ts'
 import type { Finding, Findings } from './check.ts'
 import type { FailedProbe, Probe, ProbeStage } from './probe.ts'
@@ -191,12 +192,10 @@ export interface PortFacts {
   readonly port: number
   /** The error code of a failed `listen`; undefined if it succeeded. */
   readonly code: string | undefined
-  /** Used only if the port is in use. */
-  readonly holder: PortHolder
-  /** Undefined if no daemon runs there, or it requires no key. */
-  readonly callerKey?: CallerKeyState | undefined
-  /** The address of the background daemon, which may have another port than the configuration. */
-  readonly backgroundUrl?: string | undefined
+  /** The running daemon, whose port may be another one. */
+  readonly daemon: { readonly url: string; readonly health: DaemonHealth } | undefined
+  /** Used only if the port is in use, and not by this user's daemon. */
+  readonly listener: Listener
   /** This program's own. */
   readonly version: string
 }
@@ -221,6 +220,32 @@ export function judgeSandbox({ mode, enclosure }: SandboxState): Findings {
   const effect = mode === 'required' ? 'so commands are refused' : 'so commands of workspaces run as you'
   const detail = `${enclosure.reason.replace(/\.$/, '')}, ${effect}`
   return mode === 'required' ? failed(detail, enclosure.fix) : warning(detail, enclosure.fix)
+}
+
+export type PolicyFacts =
+  | { readonly kind: 'none'; readonly detail: string }
+  | ({ readonly kind: 'workspace'; readonly root: string } & Pick<
+      PolicyDescription,
+      'files' | 'unconfirmed' | 'problem'
+    >)
+
+/** Whether the policies of a workspace count. One that nobody has confirmed allows nothing. */
+export function judgePolicy(facts: PolicyFacts): Findings {
+  if (facts.kind === 'none') return skipped(facts.detail)
+  const { root, files, unconfirmed, problem } = facts
+  const findings = (problem?.split('\n') ?? []).map((detail): Finding => ({
+    status: 'warning',
+    detail: `${root}: ${detail.replace(/\.$/, '')}`,
+    fix: 'Correct the policy. To check it: copilot-proxy policy check',
+  }))
+  if (unconfirmed.length > 0) {
+    const detail = `Not confirmed, so it allows nothing: ${unconfirmed.join(', ')} in ${root}`
+    findings.push({ status: 'warning', detail, fix: 'Read and confirm it: copilot-proxy policy trust' })
+  }
+  return findingsOr(
+    findings,
+    files.length === 0 ? skipped(`${root} has no policy`) : ok(`The policy of ${root} is confirmed`),
+  )
 }
 
 /** Who may call a daemon with these settings. Listens for a moment. */
@@ -256,14 +281,15 @@ export async function tryPort({ host, port }: Pick<PortFacts, 'host' | 'port'>):
 const otherPort = 'Use a free port: copilot-proxy serve --port 0'
 
 /** Whether a daemon can listen, or already does. */
-export function judgePort({ host, port, code, holder, version, backgroundUrl }: PortFacts): Findings {
+export function judgePort({ host, port, code, daemon, listener, version }: PortFacts): Findings {
+  if (daemon?.url === daemonUrl({ host, port })) return judgeRunning(daemon.health, `on port ${port}`, version)
   switch (code) {
-    case undefined: {
-      const state = backgroundUrl === undefined ? 'is not running' : `runs in the background at ${backgroundUrl}`
-      return ok(`${port === 0 ? 'Each start picks a free port' : `${port} is free`}; copilot-proxy ${state}`)
-    }
+    case undefined:
+      return daemon === undefined
+        ? ok(`${port === 0 ? 'Each start picks a free port' : `${port} is free`}; copilot-proxy is not running`)
+        : judgeRunning(daemon.health, `in the background at ${daemon.url}`, version)
     case 'EADDRINUSE':
-      return judgeHolder(port, holder, version)
+      return failed(`Port ${port} is in use by ${listenerText(listener)}`, otherPort)
     case 'EACCES':
       return failed(`You are not allowed to listen on port ${port}`, otherPort)
     case 'EADDRNOTAVAIL':
@@ -277,30 +303,24 @@ export function judgePort({ host, port, code, holder, version, backgroundUrl }: 
   }
 }
 
-function judgeHolder(port: number, holder: PortHolder, version: string): Findings {
-  switch (holder.kind) {
-    case 'copilot-proxy':
-      if (holder.demo) {
-        const detail = `copilot-proxy on port ${port} runs with --demo, so all answers are simulated`
-        return warning(detail, 'Stop it: copilot-proxy stop (in a terminal: Ctrl-C). Then run: copilot-proxy serve')
-      }
-      if (holder.isConfigRefused) {
-        return warning(
-          `copilot-proxy on port ${port} uses older settings, because the configuration file is empty or invalid`,
-          'Fix the file. To check it: copilot-proxy config check',
-        )
-      }
-      return holder.version === version
-        ? ok(`copilot-proxy ${version} runs on port ${port}`)
-        : warning(
-            `copilot-proxy ${holder.version} runs on port ${port}, but version ${version} is installed`,
-            'Restart it: copilot-proxy restart (in a terminal: Ctrl-C, then copilot-proxy serve)',
-          )
-    case 'process':
-      return failed(`Port ${port} is in use by ${holder.name} (process ${holder.pid})`, otherPort)
-    case 'unknown':
-      return failed(`Port ${port} is in use by another program`, otherPort)
+/** @param where it runs, after the verb */
+function judgeRunning({ demo, isConfigRefused, version: running }: DaemonHealth, where: string, own: string): Findings {
+  if (demo) {
+    const detail = `copilot-proxy ${where} runs with --demo, so all answers are simulated`
+    return warning(detail, 'Stop it: copilot-proxy stop (in a terminal: Ctrl-C). Then run: copilot-proxy serve')
   }
+  if (isConfigRefused) {
+    return warning(
+      `copilot-proxy ${where} uses older settings, because the configuration file is empty or invalid`,
+      'Fix the file. To check it: copilot-proxy config check',
+    )
+  }
+  return running === own
+    ? ok(`copilot-proxy ${own} runs ${where}`)
+    : warning(
+        `copilot-proxy ${running} runs ${where}, but version ${own} is installed`,
+        'Restart it: copilot-proxy restart (in a terminal: Ctrl-C, then copilot-proxy serve)',
+      )
 }
 
 /** Commands of an operating system, for remedies. */

@@ -1,5 +1,6 @@
 import type { Output } from '../../terminal/output.ts'
 import type { Check, Finding, Report } from './check.ts'
+import { plural } from '../../terminal/format.ts'
 
 const colors = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' } as const
 const statusWidth = Math.max(...Object.keys(colors).map((status) => status.length))
@@ -70,7 +71,7 @@ export function createScreen(
     summarize() {
       flush()
       const { skipped } = counts
-      const hidden = skipped > 0 && !showsSkipped ? `${checksText(skipped)} skipped (--verbose shows them).\n` : ''
+      const hidden = skipped > 0 && !showsSkipped ? `${plural(skipped, 'check')} skipped (--verbose shows them).\n` : ''
       write(`\n${hidden}${summaryText(counts)}\n`)
     },
   }
@@ -86,14 +87,10 @@ function commonTitle(titles: readonly string[]): string {
   return titles.length > 1 && subjects.size === 1 ? [...subjects].join('') : titles.join('; ')
 }
 
-function checksText(count: number): string {
-  return count === 1 ? '1 check' : `${count} checks`
-}
-
 function summaryText({ warning, failed }: Readonly<Record<Finding['status'], number>>): string {
   if (failed + warning === 0) return 'All checks passed.'
-  const warnings = warning === 0 ? [] : [`${warning} ${warning === 1 ? 'warning' : 'warnings'}`]
+  const warnings = warning === 0 ? [] : [plural(warning, 'warning')]
   if (failed === 0) return `No check failed, ${warnings.join('')}.`
-  const counted = [`${checksText(failed)} failed`, ...warnings].join(', ')
+  const counted = [`${plural(failed, 'check')} failed`, ...warnings].join(', ')
   return failed === 1 ? `${counted}.` : `${counted}; fix the first one first.`
 }

@@ -1,4 +1,5 @@
 import * as nodeFs from 'node:fs/promises'
+import { join } from 'node:path'
 import { codexRecordKind } from '../../auth/codex/record.ts'
 import type { LoginInUse } from '../../auth/copilot/account-in-use.ts'
 import { endpointCandidates } from '../../auth/copilot/endpoint.ts'
@@ -11,22 +12,20 @@ import type { CodexConnection } from '../../executors/codex-connection.ts'
 import { createPool } from '../../executors/connection-pool.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { parseCodexModels } from '../../models/codex-model.ts'
-import { findRunningDaemon, findStateFiles } from '../background/background-daemon.ts'
 import { exposedKeys } from '../serve/start-checks.ts'
 import { githubApi, recordPlace } from '../shared/accounts.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { checkCommandKey, daemonUrl, findPortHolder } from '../shared/find-daemon.ts'
+import { findListener } from '../shared/find-daemon.ts'
 import { tryList } from '../../models/try-list.ts'
 import { connectionDeps, listCopilotModels, nobodysRecord } from '../shared/list-models.ts'
-import { readCodexState, readCopilotState } from '../../daemon/login-status.ts'
+import { hasCodexLogin, readCodexState, readCopilotState } from '../../daemon/login-status.ts'
 import { loginReaders } from '../shared/logins.ts'
 import { findCodexHome, readSettings } from '../shared/settings.ts'
 import type { LoadedSettings, UserFiles } from '../shared/settings.ts'
 import { openDaemonView } from '../shared/view.ts'
-import { codexLoginState, copilotLoginState } from './account-checks.ts'
-import type { LoginState } from './account-checks.ts'
-import type { ConfigState, FileFacts, PortFacts, TrustSettings } from './machine-checks.ts'
+import { policyName } from '../../workspace/policy/policy-file.ts'
+import type { ConfigState, FileFacts, PolicyFacts, PortFacts, TrustSettings } from './machine-checks.ts'
 import { tryPort } from './machine-checks.ts'
 import { probe } from './probe.ts'
 import type { Probe } from './probe.ts'
@@ -126,8 +125,6 @@ function openLoginView(context: CommandContext, settings: LoadedSettings) {
 
   const copilot = once(() => readCopilotState(readers))
   const codex = once(() => readCodexState(readers))
-  const login = async (provider: ProviderId): Promise<LoginState> =>
-    provider === 'copilot' ? copilotLoginState(await copilot()) : codexLoginState(await codex())
 
   const askBriefly = (own: LoginInUse) => ({ ...githubApi(context, settings, own), timeoutMs: requestTimeoutMs })
   const aborted = { kind: 'aborted' } as const
@@ -153,14 +150,14 @@ function openLoginView(context: CommandContext, settings: LoadedSettings) {
   })
 
   async function hostsOf(provider: ProviderId): Promise<readonly string[]> {
-    const own = await login(provider)
-    if (provider === 'codex') return own.kind === 'login' ? codexHosts() : []
-    if (own.kind === 'nobody' && (await login('codex')).kind === 'login') return []
-    return copilotHosts(settings, (await copilot()).login)
-  }
-  async function codexHosts(): Promise<readonly string[]> {
-    const { apiBaseUrl, baseUrl, issuer } = config.codex
+    const { login: own, problem } = await copilot()
     const state = await codex()
+    const usesCodex = hasCodexLogin(state)
+    if (provider === 'copilot') {
+      return own === undefined && problem === undefined && usesCodex ? [] : copilotHosts(settings, own)
+    }
+    if (!usesCodex) return []
+    const { apiBaseUrl, baseUrl, issuer } = config.codex
     if (state.kind === 'api-key') return [apiBaseUrl]
     // This program never renews the login of Codex CLI.
     return state.kind === 'login' ? [state.issuer ?? issuer, baseUrl] : [baseUrl]
@@ -184,9 +181,12 @@ function openLoginView(context: CommandContext, settings: LoadedSettings) {
   return {
     context,
     settings,
-    login,
+    /** The stored logins, from local files only. */
+    copilot,
+    codex,
     /** The running daemon; undefined if none runs. */
     daemon: once(() => openDaemonView(context, settings)),
+    policy: () => findPolicy(context, settings),
     /** Results for the hosts of a provider; empty if the provider is not in use. */
     probes: (provider: ProviderId) => probes[provider](),
     /** The exchange with GitHub for a Copilot token, which is not stored. */
@@ -201,7 +201,8 @@ function openLoginView(context: CommandContext, settings: LoadedSettings) {
     codexAnswer,
     /** Whether this command can use a provider; undefined without a login. */
     worksHere: async (provider: ProviderId): Promise<boolean | undefined> => {
-      if ((await login(provider)).kind !== 'login') return undefined
+      const hasLogin = provider === 'copilot' ? (await copilot()).login !== undefined : hasCodexLogin(await codex())
+      if (!hasLogin) return undefined
       const outcome = provider === 'copilot' ? await copilotModels() : (await codexAnswer()).outcome
       return outcome?.kind === 'listed'
     },
@@ -238,16 +239,35 @@ function copilotHosts({ config }: LoadedSettings, own: LoginInUse | undefined): 
   return [base, own?.apiBaseUrl ?? githubApiBaseUrl, candidates[0] ?? '']
 }
 
+/** The policies of the workspace of the current folder. */
+async function findPolicy(context: CommandContext, settings: LoadedSettings): Promise<PolicyFacts> {
+  const { openRules } = await import('../policy.ts')
+  const rules = await openRules(context, settings, context.workingDir()).catch((error: unknown) => {
+    if (error instanceof CommandFailure) return error
+    throw error
+  })
+  if (rules instanceof CommandFailure) return { kind: 'none', detail: rules.message }
+  const { workspace, folder, policy } = rules
+  // An ordinary folder may be huge, so nobody looks for policies in its subfolders.
+  const isWorkspace = settings.config.workspaces.includes(workspace)
+  const isThere = (await nodeFs.lstat(join(folder.root, policyName)).catch(() => undefined)) !== undefined
+  if (!isWorkspace && !isThere) {
+    return { kind: 'none', detail: 'This folder is no workspace with a policy' }
+  }
+  return { kind: 'workspace', root: folder.root, ...(await policy.describe()) }
+}
+
 /** Listens for a moment at the configured address, and looks for what listens there if that fails. */
-export async function findPort(context: CommandContext, settings: LoadedSettings): Promise<PortFacts> {
-  const { server } = settings.config
-  const { host, port } = server
+export async function findPort({ context, settings, daemon }: LoginView): Promise<PortFacts> {
+  const { host, port } = settings.config.server
+  const running = await daemon()
   const code = await tryPort({ host, port })
-  const holder = code === 'EADDRINUSE' ? await findPortHolder(context.fetch, server) : ({ kind: 'unknown' } as const)
-  const isRunning = holder.kind === 'copilot-proxy'
-  const callerKey = isRunning ? await checkCommandKey(context, settings, daemonUrl(server)) : undefined
-  // `status` reports a record of the daemon that cannot be read.
-  const background =
-    code === undefined ? await findRunningDaemon(context, findStateFiles(context)).catch(() => undefined) : undefined
-  return { host, port, code, holder, callerKey, backgroundUrl: background?.url, version: context.version }
+  return {
+    host,
+    port,
+    code,
+    daemon: running && { url: running.address.url, health: running.health },
+    listener: code === 'EADDRINUSE' ? await findListener(port) : { kind: 'unknown' },
+    version: context.version,
+  }
 }

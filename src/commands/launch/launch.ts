@@ -18,8 +18,9 @@ import { CommandFailure, exitCode, isNotLoggedIn } from '../shared/command.ts'
 import type { CommandContext, LaunchFlags } from '../shared/command.ts'
 import { requireCallerKey } from '../shared/find-daemon.ts'
 import type { CallerKey } from '../shared/find-daemon.ts'
-import { findOwnPaths, loadSettings } from '../shared/settings.ts'
+import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { startHere } from '../shared/start-here.ts'
 
 /**
  * Runs a client against the proxy for one session, without changing the user's settings.
@@ -121,23 +122,12 @@ function folderOrNone({ workingDir }: CommandContext): string | undefined {
 /** A daemon in this process that answers from the simulated Copilot, on a free port and without a key. */
 async function openDemo(
   context: CommandContext,
-  { config, configFile, authDir }: LoadedSettings,
+  settings: LoadedSettings,
 ): Promise<RunningDaemon & { readonly close: () => Promise<void> }> {
-  const { env, version } = context
-  const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
-  const daemon = await startDaemon({
-    config: { ...config, server: { ...config.server, host: '127.0.0.1', port: 0, apiKeys: [] } },
-    authDir,
-    ownPaths: findOwnPaths(context, configFile),
-    codexHome: undefined,
-    version,
-    // Log lines would disturb the client's output on the terminal.
-    log: silentLog,
-    demo: true,
-    githubToken: undefined,
-    env,
-    secrets: context.secrets,
-  })
+  const server = { ...settings.config.server, host: '127.0.0.1', port: 0, apiKeys: [] }
+  // Log lines would disturb the client's output on the terminal.
+  const own = { config: { ...settings.config, server }, demo: true, log: silentLog, workspacesDir: undefined }
+  const daemon = await startHere(context, settings, own)
   return { url: daemon.url, providers, close: () => daemon.close(0) }
 }
 

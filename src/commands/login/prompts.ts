@@ -1,4 +1,4 @@
-import { formatBox } from '../../terminal/format.ts'
+import { formatBox, plural } from '../../terminal/format.ts'
 import type { Output } from '../../terminal/output.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -85,7 +85,7 @@ export function startCountdown(
   // A line that wraps cannot be rewritten.
   if (!output.isTerminal || terminal === 'dumb' || width >= output.columns) {
     const minutes = Math.max(1, Math.round(secondsLeft() / 60))
-    output.write(`${line(minutes === 1 ? '1 minute' : `${minutes} minutes`)}\n`)
+    output.write(`${line(plural(minutes, 'minute'))}\n`)
     return () => {}
   }
   const show = (): void => {

@@ -10,10 +10,9 @@ import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, EnableFlags, ExitCode } from '../shared/command.ts'
 import { confirm } from '../shared/confirm.ts'
 import { requireLogin } from '../shared/logins.ts'
-import { postAsOwner } from '../shared/owner-request.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { openDaemonView } from '../shared/view.ts'
+import { askRoute, openDaemonView } from '../shared/view.ts'
 import { settingsPage } from './settings-page.ts'
 
 const byAdministrator = `If an organization pays for Copilot, its administrator enables models: ${settingsPage}`
@@ -101,8 +100,8 @@ async function enable({ signal }: CommandContext, executor: Pick<Executor, 'json
 async function refreshDaemon(context: CommandContext, settings: LoadedSettings): Promise<void> {
   const daemon = await openDaemonView(context, settings)
   if (daemon?.ownerToken === undefined) return
-  const owned = { url: daemon.address.url, token: daemon.ownerToken }
-  await postAsOwner(context, owned, '/models/refresh', z.undefined(), { timeoutMs: 30_000 }).catch((error: unknown) => {
+  const options = { method: 'POST', timeoutMs: 30_000 } as const
+  await askRoute(context, daemon.address, '/models/refresh', z.undefined(), options).catch((error: unknown) => {
     if (!(error instanceof CommandFailure)) throw error
   })
 }

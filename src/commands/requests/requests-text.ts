@@ -1,4 +1,5 @@
-import { mayHoldKey } from '../../redaction/key-headers.ts'
+import { curlCommand, isOfHttp } from '../../page/static/curl-command.js'
+import { creditsOf, requestFacts } from '../../page/static/request-words.js'
 import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import type { Output, Style } from '../../terminal/output.ts'
 import { clipText, formatPairs, formatRow, layoutTable } from '../../terminal/table.ts'
@@ -78,9 +79,8 @@ function countText(amount: number | null): string {
 }
 
 function creditsText(request: RequestDocument): string {
-  const { credits, search_credits: searches, safeguards_credits: checks, estimated } = request
-  if (credits === null && searches === null && checks === null) return ''
-  return shortCredits((credits ?? 0) + (searches ?? 0) + (checks ?? 0), estimated)
+  const credits = creditsOf(request)
+  return credits === null ? '' : shortCredits(credits, request.estimated)
 }
 
 function msText(ms: number | null): string {
@@ -94,34 +94,16 @@ interface Place {
 
 /** One request with all that is known of it, and a curl command. */
 export function requestText(request: RequestDetail, place: Place, { style }: Pick<Output, 'style'>): string {
-  const { client, user_agent: agent, key, method, path, asked_model: asked, model, route, status } = request
-  const { http_status: httpStatus, stream, error, warnings, adapted, answer_body: answer } = request
-  const tokens =
-    request.input_tokens === null
-      ? ''
-      : `${request.input_tokens} in (${request.cached_input_tokens ?? 0} cached), ${request.output_tokens ?? 0} out`
-  const cost = creditsText(request)
+  const { warnings, adapted, answer_body: answer } = request
   const pairs: readonly (readonly [string, string])[] = [
-    ['Request', request.id],
-    ['Time', new Date(request.time).toString().replace(/ \(.*$/, '')],
-    ['Client', client === null ? '' : client === agent || agent === null ? client : `${client} (${agent})`],
-    ['Key', key ?? ''],
-    ['Endpoint', method === null ? '' : `${method} ${path ?? ''}${stream ? ', streamed' : ''}`],
-    [
-      'Model',
-      asked !== null && model !== null && asked !== model ? `${model}, requested as ${asked}` : (model ?? asked ?? ''),
-    ],
-    ['Route', route ?? ''],
-    ['Fallback', request.fallback ?? ''],
-    ['Status', httpStatus === status ? String(status) : `${status}, after the answer had started with ${httpStatus}`],
-    ['Error', error ?? ''],
-    ['Tokens', tokens],
-    ['Credits', cost],
-    ['First byte', msText(request.first_byte_ms)],
-    ['Duration', msText(request.duration_ms)],
+    ...requestFacts(request, {
+      time: (time) => new Date(time).toString().replace(/ \(.*$/, ''),
+      count: String,
+      credits: (credits) => shortCredits(credits, request.estimated),
+      duration: shortMs,
+    }),
     ...warnings.map((warning, at) => [at === 0 ? 'Warnings' : '', warning] as const),
     ...adapted.map((change, at) => [at === 0 ? 'Adapted' : '', change] as const),
-    ["Provider's id", request.upstream_request_id ?? ''],
   ]
   const shown = formatPairs(
     pairs.map(([label, value]) => [label, visible(value)]),
@@ -143,60 +125,15 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
   ].join('\n')
 }
 
-/** APIs whose requests are a JSON body and nothing else. */
-const repeatable: ReadonlySet<string | null> = new Set(['chat', 'messages', 'count_tokens', 'responses', 'embeddings'])
-
 /** How to send the request again. Undefined for requests of a program in the daemon, for example the agent. */
 function repeatText(request: RequestDetail, place: Place): string | undefined {
-  if (request.method !== 'POST' || !repeatable.has(request.api)) return undefined
-  const curl = curlText(request, place)
+  if (!isOfHttp(request)) return undefined
+  const curl = curlCommand(request, place)
   if (curl !== undefined) return `Repeat it:\n${curl}\n`
-  if (request.request_body?.includes(removed)) {
+  if (request.request_body?.includes('[redacted]')) {
     return 'No command repeats this request, because its body has a credential, which is not stored.\n'
   }
   return request.request_body_truncated
     ? 'No command repeats this request, because its body was too long to store.\n'
     : 'No command repeats this request, because its body was not stored. To store bodies: copilot-proxy config set log.bodies true\n'
-}
-
-/** In place of a credential. */
-const removed = '[redacted]'
-
-/** Headers besides those with a key that curl or this command sets, or that apply to one connection. */
-const ownHeaders = /^(?:host|connection|content-length|content-type|accept-encoding|user-agent|expect|te)$/
-
-/**
- * A command for a POSIX shell that sends the request again. Names the variable of the key, never the key. Undefined if the whole
- * body is not known.
- */
-export function curlText(request: RequestDetail, { url, isKeyAsked }: Place): string | undefined {
-  const { api, path, stream, request_body: body } = request
-  if (path === null || body === null || request.request_body_truncated || body.includes(removed)) return undefined
-  const headers = Object.entries(request.request_headers ?? {}).filter(
-    ([name]) => !ownHeaders.test(name) && !mayHoldKey.has(name),
-  )
-  const needsVersion =
-    (api === 'messages' || api === 'count_tokens') && !headers.some(([name]) => name === 'anthropic-version')
-  return [
-    `curl ${quoted(url + path)}`,
-    ...(stream ? ['--no-buffer'] : []),
-    ...(isKeyAsked ? ['-H "Authorization: Bearer $COPILOT_PROXY_API_KEY"'] : []),
-    ...(needsVersion ? ["-H 'anthropic-version: 2023-06-01'"] : []),
-    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    "-H 'Content-Type: application/json'",
-    `--data-raw ${quoted(normalised(body))}`,
-  ].join(' \\\n  ')
-}
-
-/** One line of JSON with control characters escaped, so that a terminal shows them as text. */
-function normalised(body: string): string {
-  try {
-    return visible(JSON.stringify(JSON.parse(body)))
-  } catch {
-    return visible(body)
-  }
-}
-
-function quoted(text: string): string {
-  return `'${visible(text).replaceAll("'", String.raw`'\''`)}'`
 }

@@ -14,15 +14,9 @@ import { findLogins } from '../shared/logins.ts'
 import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
-import {
-  findCodexHome,
-  findOwnPaths,
-  homeOf,
-  toConfigFlags,
-  loadSettings,
-  withAbsoluteFolders,
-} from '../shared/settings.ts'
+import { toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { startHere } from '../shared/start-here.ts'
 import {
   describePortHolder,
   toListenFailure,
@@ -147,39 +141,26 @@ async function startServing(
   log: ProgramLog,
   demo: boolean,
 ): Promise<Daemon> {
-  const { config, authDir, dataDir, usageFile, workspacesDir, gatewayDir } = settings
-  const { env, version, beforeExit, keychain } = context
+  const { config, dataDir, usageFile, gatewayDir } = settings
   if (!demo) await requireLoginsKept(context, settings)
-  const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
-  const githubToken = tokenOfEnvironment(context)
+  const hasToken = tokenOfEnvironment(context) !== undefined
   const onAccount = (account: string | undefined): void => {
     if (demo) return
     if (account === undefined) log.warn(loginAdvice)
-    else log.info({ account: githubToken === undefined ? account : 'COPILOT_GITHUB_TOKEN' }, 'logged in')
+    else log.info({ account: hasToken ? 'COPILOT_GITHUB_TOKEN' : account }, 'logged in')
   }
   try {
-    return await startDaemon({
+    return await startHere(context, settings, {
       config,
-      authDir,
+      demo,
+      log,
       usageFile,
-      workspacesDir,
       gatewayDir,
       ownerTokenDir: dataDir,
       portHolder: (address) => describePortHolder(context, address),
-      homeDir: () => homeOf(context),
-      keychain,
-      ownPaths: findOwnPaths(context, settings.configFile),
-      codexHome: findCodexHome(context),
       codexFiles: settings,
-      version,
-      log,
-      demo,
-      githubToken,
-      env,
       workingDir: context.workingDir,
-      secrets: context.secrets,
       onAccount,
-      ...(beforeExit && { beforeExit }),
     })
   } catch (error) {
     throw (await toListenFailure(context, config.server, error)) ?? error

@@ -7,7 +7,7 @@ import type { Config } from '../../config/schema.ts'
 import { recordPlace } from '../shared/accounts.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { daemonUrl, findPortHolder } from '../shared/find-daemon.ts'
+import { daemonUrl, findPortHolder, listenerText } from '../shared/find-daemon.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
 /** Shorter keys can be guessed. Characters. */
@@ -147,30 +147,18 @@ export async function describePortHolder(
   address: { readonly host: string; readonly port: number },
 ): Promise<string> {
   const holder = await findPortHolder(context.fetch, address)
-  switch (holder.kind) {
-    case 'copilot-proxy':
-      return `copilot-proxy ${holder.version}`
-    case 'process':
-      return `${holder.name} (process ${holder.pid})`
-    case 'unknown':
-      return 'another program'
-  }
+  return holder.kind === 'copilot-proxy' ? `copilot-proxy ${holder.version}` : listenerText(holder)
 }
 
 async function portInUse(context: CommandContext, server: Config['server']): Promise<string> {
   const { port } = server
   const holder = await findPortHolder(context.fetch, server)
-  const choose = 'Choose another port with --port or the setting server.port.'
-  switch (holder.kind) {
-    case 'copilot-proxy':
-      return (
-        `copilot-proxy ${holder.version} is already running at ${daemonUrl(server)}` +
-        `${holder.demo ? ' with --demo' : ''}. ` +
-        'To start another one, choose another port with --port.'
-      )
-    case 'process':
-      return `Port ${port} is in use by ${holder.name} (process ${holder.pid}). ${choose}`
-    case 'unknown':
-      return `Port ${port} is in use by another program. ${choose}`
+  if (holder.kind !== 'copilot-proxy') {
+    return `Port ${port} is in use by ${listenerText(holder)}. Choose another port with --port or the setting server.port.`
   }
+  return (
+    `copilot-proxy ${holder.version} is already running at ${daemonUrl(server)}` +
+    `${holder.demo ? ' with --demo' : ''}. ` +
+    'To start another one, choose another port with --port.'
+  )
 }

@@ -1,4 +1,3 @@
-import { setUpText } from '../../client-settings/client-entries.ts'
 import { mcpFormats } from '../../client-settings/mcp-entries.ts'
 import type { McpCommand } from '../../client-settings/mcp-entries.ts'
 import type { SnippetId } from '../../client-settings/snippets.ts'
@@ -10,8 +9,8 @@ import { mcpFiles } from '../clients/client-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, SetupFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
-import { changeClientFile, keepBackup, readClientFile, unifiedDiff } from './client-file.ts'
-import { agreed, byHand, printDiff, refused, requirePerson, undoSettings, writeNotes } from './settings-change.ts'
+import { readClientFile } from './client-file.ts'
+import { changeClientSettings, requirePerson, undoSettings } from './settings-change.ts'
 import { tryMcp } from './try-mcp.ts'
 
 /** Adds `copilot-proxy mcp` to the MCP servers of a client, undoes that, or prints the settings. */
@@ -40,31 +39,18 @@ export async function setUpMcp(context: CommandContext, flags: SetupFlags, clien
     })
   }
   requirePerson(context, flags)
-  const text = file.text ?? ''
-  const present = format.read(text)
-  const isSetUp = present !== undefined && format.areOurs(present, '')
-  const next = setUpText(format, text, isSetUp ? (file.backup ?? text) : text, command)
-  if (next === undefined) {
-    const how = `Add the settings yourself: copilot-proxy setup ${client} --mcp --print`
-    throw byHand(path, [format.limit, how].join(' ').trimStart())
-  }
-  if (next === text) {
-    context.stderr.write(visibleLines(`${name} already has the MCP server copilot-proxy (${path}). Nothing to do.\n`))
-    return exitCode.done
-  }
-  printDiff(context, unifiedDiff(path, text, next))
-  writeNotes(context, notesOf(command))
-  if (flags.dryRun) return exitCode.done
-  if (!(await agreed(context, flags, `Write this to ${path} and start the MCP server once?`))) return refused(context)
-  if (!isSetUp) await keepBackup(file)
-  await changeClientFile(file, next)
-  const kept = file.text === undefined ? '' : `Backup: ${file.backupPath}\n`
-  context.stderr.write(
-    visibleLines(
-      `${name} now has the MCP server copilot-proxy, with the tools of the folder that it is started in.\n${kept}` +
-        `To undo: copilot-proxy setup ${client} --mcp --undo\n`,
-    ),
-  )
+  const outcome = await changeClientSettings(context, flags, {
+    file,
+    format,
+    wanted: command,
+    url: '',
+    command: `copilot-proxy setup ${client} --mcp`,
+    notes: () => notesOf(command),
+    already: `${name} already has the MCP server copilot-proxy (${path}).`,
+    question: `Write this to ${path} and start the MCP server once?`,
+    done: `${name} now has the MCP server copilot-proxy, with the tools of the folder that it is started in.`,
+  })
+  if (outcome.kind === 'ended') return outcome.code
   const trial = await tryMcp(context, command)
   if (trial.ok) {
     context.stderr.write(

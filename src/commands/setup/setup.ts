@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os'
-import { entryFormats, setUpText } from '../../client-settings/client-entries.ts'
+import { entryFormats } from '../../client-settings/client-entries.ts'
 import { clients, nativeDialect } from '../../client-settings/target.ts'
 import type { ClientId, FileClientId, Target } from '../../client-settings/target.ts'
 import { snippets, waitingClients } from '../../client-settings/snippets.ts'
@@ -13,9 +13,9 @@ import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, SetupFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { changeClientFile, isOpenToOthers, keepBackup, readClientFile, unifiedDiff } from './client-file.ts'
+import { isOpenToOthers, readClientFile } from './client-file.ts'
 import type { ClientFile } from './client-file.ts'
-import { agreed, byHand, printDiff, refused, requirePerson, undoSettings, writeNotes } from './settings-change.ts'
+import { agreed, changeClientSettings, requirePerson, undoSettings, writeNotes } from './settings-change.ts'
 import { noCatalogue, prepareCatalogue, removeUnusedCatalogue } from './codex-catalogue-file.ts'
 import type { PreparedCatalogue } from './codex-catalogue-file.ts'
 import { tryModel } from './try-model.ts'
@@ -152,47 +152,24 @@ async function writeSettings(
   { client, settings, file, target, catalogue }: Change,
 ): Promise<ExitCode> {
   const { name } = clients[client]
-  const format = entryFormats[client]
-  const text = file.text ?? ''
-  const present = format.read(text)
-  const isSetUp = present !== undefined && format.areOurs(present, target.url)
-  // Without a backup, the file was created by setup or set up by hand.
-  const isOwnFile = isSetUp && format.write('', present) === text
-  const before = isSetUp ? (file.backup ?? (isOwnFile ? '' : text)) : text
-  const next = setUpText(format, text, before, target)
-  if (next === undefined) {
-    const how = `Add the settings yourself: copilot-proxy setup ${client} --print`
-    throw byHand(file.path, [format.limit, how].join(' ').trimStart())
-  }
-  const written = { path: file.path, text: next }
-  const notes = [
-    ...movingNotes(settings, target),
-    ...(await clientNotes(context, client, target.url, written)),
-    ...catalogue.notes,
-  ]
-  if (next === text) {
-    await catalogue.keep()
-    context.stderr.write(visibleLines(`${name} already uses copilot-proxy (${file.path}). Nothing to do.\n`))
-    writeNotes(context, notes)
-    return exitCode.done
-  }
-  printDiff(context, unifiedDiff(file.path, text, next))
-  writeNotes(context, notes)
-  if (flags.dryRun) return exitCode.done
-  const question = `Write this to ${file.path} and send one test request to ${target.chosen.main.id}?`
-  if (!(await agreed(context, flags, question))) return refused(context)
-  if (before === text) await keepBackup(file)
-  // First the file, then the setting that names it.
-  await catalogue.keep()
-  await changeClientFile(file, next)
-  const kept = file.text === undefined ? '' : `Backup: ${file.backupPath}\n`
-  context.stderr.write(
-    visibleLines(
-      `${name} now uses copilot-proxy with ${target.chosen.main.id}.\n${kept}` +
-        `To undo: copilot-proxy setup ${client} --undo\n`,
-    ),
-  )
-  writeNotes(context, await exposedNotes(file, next, target))
+  const outcome = await changeClientSettings(context, flags, {
+    file,
+    format: entryFormats[client],
+    wanted: target,
+    url: target.url,
+    command: `copilot-proxy setup ${client}`,
+    notes: async (text) => [
+      ...movingNotes(settings, target),
+      ...(await clientNotes(context, client, target.url, { path: file.path, text })),
+      ...catalogue.notes,
+    ],
+    already: `${name} already uses copilot-proxy (${file.path}).`,
+    question: `Write this to ${file.path} and send one test request to ${target.chosen.main.id}?`,
+    done: `${name} now uses copilot-proxy with ${target.chosen.main.id}.`,
+    prepare: catalogue.keep,
+  })
+  if (outcome.kind === 'ended') return outcome.code
+  writeNotes(context, await exposedNotes(file, outcome.text, target))
   await writeStartHint(context, client, target)
   return probe(context, client, target, 'The settings were written. ')
 }

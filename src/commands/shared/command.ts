@@ -3,7 +3,7 @@ import type { ClientId } from '../../client-settings/target.ts'
 import type { SnippetId, WaitingClientId } from '../../client-settings/snippets.ts'
 import type { KnownSecrets } from '../../redaction/known-secrets.ts'
 import type { Output } from '../../terminal/output.ts'
-import { visibleJson } from '../../terminal/visible.ts'
+import { toVisibleJson } from '../../page/static/visible-text.js'
 
 export type EndingSignal = 'SIGHUP' | 'SIGINT' | 'SIGTERM'
 
@@ -89,12 +89,12 @@ export function isNotLoggedIn(error: unknown): error is CommandFailure {
 
 /** Prints JSON for `--json`. Characters that a terminal would obey, or that hide, are escapes in it. */
 export function writeJson({ stdout }: CommandContext, document: object): void {
-  stdout.write(`${visibleJson(JSON.stringify(document, null, 2))}\n`)
+  stdout.write(`${toVisibleJson(JSON.stringify(document, null, 2))}\n`)
 }
 
 /** Prints a value as one line of JSON, for output that goes on. */
 export function writeJsonLine({ stdout }: Pick<CommandContext, 'stdout'>, value: unknown): void {
-  stdout.write(`${visibleJson(JSON.stringify(value))}\n`)
+  stdout.write(`${toVisibleJson(JSON.stringify(value))}\n`)
 }
 
 // Options and arguments of each command; `program.ts` declares them.

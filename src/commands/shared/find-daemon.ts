@@ -133,23 +133,29 @@ export function daemonHeaders(
   return { 'user-agent': `copilot-proxy/${version}`, ...(key !== undefined && { authorization: `Bearer ${key}` }) }
 }
 
-/** @throws KeyRefused; errors of the network; the signal's reason on abort */
-export async function getFromDaemon(
+export interface DaemonRequest {
+  readonly method?: 'GET' | 'POST'
+  /** Sent as JSON. */
+  readonly body?: object
+  readonly timeoutMs: number
+  /** Default: the command's own. */
+  readonly signal?: AbortSignal
+}
+
+/** @throws errors of the network; the signal's reason on abort */
+export async function callDaemon(
   context: CommandContext,
   { url, key }: DaemonAddress,
   path: string,
-  timeoutMs: number,
+  { method = 'GET', body, timeoutMs, signal = context.signal }: DaemonRequest,
 ): Promise<DaemonReply> {
-  const { fetch, signal, env } = context
-  const response = await fetch(url + path, {
-    headers: daemonHeaders(context, key),
+  const response = await context.fetch(url + path, {
+    method,
+    headers: { ...daemonHeaders(context, key), ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   })
-  if (response.status === 401) {
-    await response.body?.cancel()
-    throw new KeyRefused(url, refusalOf(key, env))
-  }
   return { ok: response.ok, status: response.status, body: await response.json().catch(() => undefined) }
 }
 
@@ -157,7 +163,8 @@ export async function getFromDaemon(
 type KeyRefusal = 'missing' | 'wrong' | 'outdated'
 export type CallerKeyState = 'ok' | KeyRefusal
 
-function refusalOf(key: string | undefined, env: CommandContext['env']): KeyRefusal {
+/** @param key that the daemon refused */
+export function refusalOf(key: string | undefined, env: CommandContext['env']): KeyRefusal {
   if (!key) return 'missing'
   if (key === env[callerKeyVariable]) return 'wrong'
   return key === anyKey ? 'missing' : 'outdated'
@@ -206,12 +213,10 @@ async function checkCallerKey(
   config: Config,
 ): Promise<CallerKeyState | undefined> {
   const key = findCallerKey(context, config)
-  try {
-    const { ok } = await getFromDaemon(context, { url, key: key?.key }, '/cache', answerTimeoutMs)
-    return ok && key?.isAsked === true ? 'ok' : undefined
-  } catch (error) {
-    return error instanceof KeyRefused ? error.refusal : undefined
-  }
+  const address = { url, key: key?.key }
+  const reply = await callDaemon(context, address, '/cache', { timeoutMs: answerTimeoutMs }).catch(() => undefined)
+  if (reply?.status === 401) return refusalOf(address.key, context.env)
+  return reply?.ok === true && key?.isAsked === true ? 'ok' : undefined
 }
 
 /** As `checkCallerKey`, but a missing key is no problem for commands that have the owner's token. */
@@ -224,10 +229,12 @@ export async function checkCommandKey(
   return state === 'missing' && (await findOwnerToken(context, settings, url)) !== undefined ? undefined : state
 }
 
-export type PortHolder =
-  | ({ readonly kind: 'copilot-proxy' } & Pick<DaemonHealth, 'version' | 'demo' | 'isConfigRefused'>)
+/** A program that listens on a port, as far as an ordinary user may know. */
+export type Listener =
   | { readonly kind: 'process'; readonly pid: number; readonly name: string }
   | { readonly kind: 'unknown' }
+
+type PortHolder = ({ readonly kind: 'copilot-proxy' } & Pick<DaemonHealth, 'version' | 'demo'>) | Listener
 
 /**
  * Who listens on a port in use, as far as an ordinary user may know. Never throws.
@@ -241,9 +248,18 @@ export async function findPortHolder(
   const { port } = server
   const health = await askHealth(daemonUrl(server), fetch)
   if (health !== undefined && !(await isForeignListener(port, procDir))) {
-    const { version, demo, isConfigRefused } = health
-    return { kind: 'copilot-proxy', version, demo, isConfigRefused }
+    return { kind: 'copilot-proxy', version: health.version, demo: health.demo }
   }
+  return findListener(port, procDir)
+}
+
+/** Names a program in a sentence. */
+export function listenerText(listener: Listener): string {
+  return listener.kind === 'process' ? `${listener.name} (process ${listener.pid})` : 'another program'
+}
+
+/** The process that listens on a port at which no copilot-proxy answers. Never throws. */
+export async function findListener(port: number, procDir = '/proc'): Promise<Listener> {
   try {
     const inodes = new Set((await listenersOn(port, procDir)).map(({ inode }) => inode))
     return (await findSocketOwner(inodes, procDir)) ?? { kind: 'unknown' }
@@ -275,7 +291,7 @@ async function listenersOn(port: number, procDir: string): Promise<readonly Sock
 }
 
 /** The process that has one of the sockets open. Processes of other users cannot be inspected and are skipped. */
-async function findSocketOwner(inodes: ReadonlySet<string>, procDir: string): Promise<PortHolder | undefined> {
+async function findSocketOwner(inodes: ReadonlySet<string>, procDir: string): Promise<Listener | undefined> {
   if (inodes.size === 0) return undefined
   const links = new Set([...inodes].map((inode) => `socket:[${inode}]`))
   for (const pid of await readdir(procDir)) {

@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { pageAddress } from '../../page/page-address.ts'
 import type { CommandContext } from './command.ts'
-import { postAsOwner } from './owner-request.ts'
-import type { OwnedDaemon } from './owner-request.ts'
+import { askRoute } from './view.ts'
+import type { KeyedAddress } from './view.ts'
 
 /**
  * Returns an address that opens the daemon's page as the owner, once.
  * @throws CommandFailure `failed` if the daemon does not answer or refuses; the signal's reason on abort
  */
-export async function requestPageAddress(context: CommandContext, daemon: OwnedDaemon): Promise<string> {
+export async function requestPageAddress(context: CommandContext, daemon: KeyedAddress): Promise<string> {
   // The code comes from here, so that no answer of the daemon contains a credential.
   const code = randomBytes(32).toString('base64url')
-  await postAsOwner(context, daemon, '/page/codes', z.undefined(), { body: { code } })
+  await askRoute(context, daemon, '/page/codes', z.undefined(), { method: 'POST', body: { code } })
   return pageAddress(daemon.url, code)
 }

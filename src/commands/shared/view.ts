@@ -4,14 +4,15 @@ import { errorBody } from '../../api/error.ts'
 import { CommandFailure, exitCode, isNotLoggedIn, otherVersion } from './command.ts'
 import type { CommandContext } from './command.ts'
 import {
+  callDaemon,
   findCallerKey,
   findDaemon,
   findOwnerToken,
-  getFromDaemon,
   KeyRefused,
+  refusalOf,
   returnMissingKey,
 } from './find-daemon.ts'
-import type { DaemonAddress, DaemonHealth, DaemonReply, FoundDaemon } from './find-daemon.ts'
+import type { DaemonAddress, DaemonHealth, DaemonReply, DaemonRequest, FoundDaemon } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 
 /**
@@ -109,35 +110,65 @@ export async function viewOf(
 
 /** Asks the daemon at an address with a key of the caller's choice. */
 export function getterAt(context: CommandContext, address: DaemonAddress): DaemonView['get'] {
-  return async (path, schema, { timeoutMs = answerTimeoutMs } = {}) => {
-    const reply = await ask(context, address, path, timeoutMs)
-    if (!reply.ok) throw new RouteRefused(reply)
-    const { data, error } = schema.safeParse(reply.body)
-    if (error !== undefined) throw otherVersion(error)
-    return data
-  }
+  return (path, schema, options) =>
+    askRoute(context, address, path, schema, options).catch((error: unknown) => {
+      if (!(error instanceof RouteRefused) || error.status !== 401) throw error
+      throw new KeyRefused(address.url, refusalOf(address.key, context.env))
+    })
+}
+
+/**
+ * Sends a request to a route of the daemon, and returns the body, checked against its schema.
+ * @throws RouteRefused, DaemonGone, CommandFailure; the signal's reason on abort
+ */
+export async function askRoute<Schema extends z.ZodType>(
+  context: CommandContext,
+  address: DaemonAddress,
+  path: string,
+  schema: Schema,
+  options: Partial<DaemonRequest> = {},
+): Promise<z.output<Schema>> {
+  const { signal = context.signal } = options
+  const reply = await callDaemon(context, address, path, { timeoutMs: answerTimeoutMs, ...options, signal }).catch(
+    (cause: unknown) => {
+      signal.throwIfAborted()
+      throw new DaemonGone(address.url, { cause })
+    },
+  )
+  if (!reply.ok) throw new RouteRefused(reply)
+  const { data, error } = schema.safeParse(reply.body)
+  if (error !== undefined) throw otherVersion(error)
+  return data
 }
 
 /** @throws CommandFailure `failed` if no daemon runs */
 export async function requireDaemonView(context: CommandContext, settings: LoadedSettings): Promise<RemoteView> {
   const view = await openDaemonView(context, settings)
   if (view !== undefined) return view
-  throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
+  throw notRunning()
 }
 
-async function ask(
-  context: CommandContext,
-  address: DaemonAddress,
-  path: string,
-  timeoutMs: number,
-): Promise<DaemonReply> {
-  try {
-    return await getFromDaemon(context, address, path, timeoutMs)
-  } catch (cause) {
-    context.signal.throwIfAborted()
-    if (cause instanceof CommandFailure) throw cause
-    throw new DaemonGone(address.url, { cause })
-  }
+function notRunning(): CommandFailure {
+  return new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
+}
+
+/** An address with a key, e.g. the token that makes a command the owner. */
+export type KeyedAddress = DaemonAddress & { readonly key: string }
+
+/**
+ * The running daemon of this user, for its owner.
+ * @throws CommandFailure `failed` if none runs, or it has another home
+ */
+export async function requireOwnedDaemon(context: CommandContext, settings: LoadedSettings): Promise<KeyedAddress> {
+  // A daemon on a busy machine may take longer than most commands wait.
+  const { url, health } = await findDaemon(context, settings, { timeoutMs: answerTimeoutMs })
+  if (health === undefined) throw notRunning()
+  const key = await findOwnerToken(context, settings, url)
+  if (key !== undefined) return { url, key }
+  const message =
+    `${settings.dataDir} has no token of the copilot-proxy at ${url}, which is of another version or uses another ` +
+    'COPILOT_PROXY_HOME. Run: copilot-proxy restart'
+  throw new CommandFailure(exitCode.failed, message)
 }
 
 /**

@@ -3,8 +3,7 @@ import { visible } from '../../terminal/visible.ts'
 import type { Connection } from '../agent/connect.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { postAsOwner } from '../shared/owner-request.ts'
-import { RouteRefused } from '../shared/view.ts'
+import { askRoute, RouteRefused } from '../shared/view.ts'
 import { conflictText } from './undo-text.ts'
 
 /** Undoing many files, or computing their diffs, may take this long. Ms. */
@@ -13,13 +12,13 @@ export const timeoutMs = 60_000
 /** Asks the daemon to undo something. The failure names the lines that differ from what it expects. */
 export async function postChange<Answer>(
   context: CommandContext,
-  { url, key: token }: Connection,
+  connection: Connection,
   path: string,
   schema: z.ZodType<Answer>,
   body: object,
 ): Promise<Answer> {
   try {
-    return await postAsOwner(context, { url, token }, path, schema, { body, timeoutMs })
+    return await askRoute(context, connection, path, schema, { method: 'POST', body, timeoutMs })
   } catch (error) {
     if (!(error instanceof RouteRefused) || error.conflicts.length === 0) throw error
     const lines = error.conflicts.map((conflict) => conflictText(conflict)).join('')

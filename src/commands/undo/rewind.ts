@@ -1,14 +1,14 @@
 import { rewindReport, type RewindReport } from '../../api/changes.ts'
 import type { MessageEntry } from '../../api/run.ts'
 import { messageList } from '../../api/sessions.ts'
-import { visible, visibleLines } from '../../terminal/visible.ts'
+import { visible } from '../../terminal/visible.ts'
 import type { Connection } from '../agent/connect.ts'
-import { createRunScreen } from '../agent/render-run.ts'
-import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, UndoFlags } from '../shared/command.ts'
-import { confirm } from '../shared/confirm.ts'
 import { getterAt } from '../shared/view.ts'
+import { askAndUndo } from './ask-and-undo.ts'
 import { postChange } from './post-change.ts'
+import { plural } from '../../terminal/format.ts'
 
 /** The newest messages among which one is sought. */
 const soughtMessages = 500
@@ -17,41 +17,21 @@ const soughtMessages = 500
 const maxQuoted = 60
 
 /** Takes a conversation, and the files that its runs have changed, back to before a message. */
-export async function rewind(
-  context: CommandContext,
-  { to = '', keepFiles, yes, json }: UndoFlags,
-  connection: Connection,
-): Promise<ExitCode> {
-  const { stdout, stderr } = context
-  const message = await findMessage(context, connection, to)
+export async function rewind(context: CommandContext, flags: UndoFlags, connection: Connection): Promise<ExitCode> {
+  const message = await findMessage(context, connection, flags.to ?? '')
   const path = `/sessions/${connection.sessionId}/conversations/${message.conversationId}/rewind`
-  const send = (dryRun: boolean): Promise<RewindReport> =>
-    postChange(context, connection, path, rewindReport, { messageId: message.id, files: keepFiles !== true, dryRun })
-  const plan = await send(true)
-  if (!json) createRunScreen(stdout).wholeDiff({ diff: plan.undo?.diff ?? '' })
-  if (!yes) {
-    if (json) {
-      writeJson(context, { ...documentOf(plan), undone: false })
-      return exitCode.done
-    }
-    if (!context.interactive) {
-      throw new CommandFailure(
-        exitCode.failed,
-        'Nothing was undone: there is no terminal to ask on. To go back, add --yes.',
-      )
-    }
-    if (!(await confirm(context, `Go back to before "${quoted(message.text)}" (${effectOf(plan)})?`))) {
-      stderr.write('Nothing was undone.\n')
-      return exitCode.failed
-    }
-  }
-  const done = await send(false)
-  if (json) writeJson(context, { ...documentOf(done), undone: true })
-  else {
-    const back = done.undo?.id === undefined ? '' : ` To bring the files back: copilot-proxy undo ${done.undo.id}`
-    stdout.write(visibleLines(`Went back: ${effectOf(done)}.${back}\nThe message was:\n${done.text}\n`))
-  }
-  return exitCode.done
+  const subject = { messageId: message.id, files: flags.keepFiles !== true }
+  return askAndUndo(context, flags, {
+    send: (dryRun) => postChange(context, connection, path, rewindReport, { ...subject, dryRun }),
+    diffOf: ({ undo }) => undo?.diff,
+    documentOf,
+    question: (plan) => `Go back to before "${quoted(message.text)}" (${effectOf(plan)})?`,
+    purpose: 'To go back',
+    doneText(done) {
+      const back = done.undo?.id === undefined ? '' : ` To bring the files back: copilot-proxy undo ${done.undo.id}`
+      return `Went back: ${effectOf(done)}.${back}\nThe message was:\n${done.text}`
+    },
+  })
 }
 
 /** @param given the id of a message, which is that of its run, or its beginning */
@@ -71,8 +51,8 @@ async function findMessage(
 }
 
 function effectOf({ messages, undo }: RewindReport): string {
-  const files = undo === undefined ? 'no file changes' : `${count(undo.files.length, 'file')} restored`
-  return `${count(messages.length, 'message')} removed, ${files}`
+  const files = undo === undefined ? 'no file changes' : `${plural(undo.files.length, 'file')} restored`
+  return `${plural(messages.length, 'message')} removed, ${files}`
 }
 
 function quoted(text: string): string {
@@ -82,8 +62,4 @@ function quoted(text: string): string {
 
 function documentOf({ sessionId, conversationId, messages, text, mode, undo }: RewindReport): object {
   return { session_id: sessionId, conversation_id: conversationId, messages, text, mode, undo }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

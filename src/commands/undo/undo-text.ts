@@ -3,6 +3,7 @@ import type { FileConflict } from '../../errors.ts'
 import type { Output } from '../../terminal/output.ts'
 import { formatTable, type TableColumn } from '../../terminal/table.ts'
 import { visible } from '../../terminal/visible.ts'
+import { plural } from '../../terminal/format.ts'
 
 /** A change, or all changes of a run. */
 export type Subject = { readonly change: string } | { readonly run: string }
@@ -44,13 +45,14 @@ export function netText({ files = [], truncated }: ChangeList): string {
     ({ path, change, added, removed }) => `  ${change} ${visible(path)} (+${added} −${removed})\n`,
   )
   const note = truncated === true ? 'Some differences are too long to show, or no longer stored.\n' : ''
-  return `Changed ${count(files.length, 'file')}:\n${lines.join('')}${note}`
+  return `Changed ${plural(files.length, 'file')}:\n${lines.join('')}${note}`
 }
 
 /** Names what is undone. */
 export function subjectOf(subject: Subject, { undoes, files }: UndoReport): string {
-  const what = 'run' in subject ? `${count(undoes.length, 'change')} of run ${subject.run}` : `change ${subject.change}`
-  return `${what} (${count(files.length, 'file')})`
+  const what =
+    'run' in subject ? `${plural(undoes.length, 'change')} of run ${subject.run}` : `change ${subject.change}`
+  return `${what} (${plural(files.length, 'file')})`
 }
 
 export function conflictText({ path, line, expected, found }: FileConflict): string {
@@ -58,8 +60,4 @@ export function conflictText({ path, line, expected, found }: FileConflict): str
   const [wanted = ''] = expected
   const [there = ''] = found
   return `${visible(path)}${place}\n  expected: ${visible(wanted)}\n  found: ${visible(there)}\n`
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

@@ -4,8 +4,8 @@ import { connect, type Connection } from '../agent/connect.ts'
 import { createRunScreen } from '../agent/render-run.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, UndoFlags } from '../shared/command.ts'
-import { confirm } from '../shared/confirm.ts'
 import { getterAt } from '../shared/view.ts'
+import { askAndUndo } from './ask-and-undo.ts'
 import { postChange, timeoutMs } from './post-change.ts'
 import { rewind } from './rewind.ts'
 import { changesTable, netText, subjectOf, type Subject } from './undo-text.ts'
@@ -25,7 +25,7 @@ export async function undo(context: CommandContext, flags: UndoFlags): Promise<E
 }
 
 async function act(context: CommandContext, flags: UndoFlags, connection: Connection): Promise<ExitCode> {
-  const { stdout, stderr } = context
+  const { stdout } = context
   const { id, yes, json } = flags
   const list = await readChanges(context, connection, flags.diff === true)
   if (flags.diff) {
@@ -36,36 +36,20 @@ async function act(context: CommandContext, flags: UndoFlags, connection: Connec
     }
     return exitCode.done
   }
-  const canAsk = context.interactive && json === undefined
-  if (id === undefined && !yes && !canAsk) {
+  if (id === undefined && !yes && (json || !context.interactive)) {
     if (json) writeJson(context, documentOf(list))
     else stdout.write(changesTable(list.changes, stdout))
     return exitCode.done
   }
   const chosen = id === undefined ? lastOf(list.changes) : findSubject(list.changes, id)
-  const plan = await send(context, connection, chosen, true)
-  if (!json) createRunScreen(stdout).wholeDiff({ diff: plan.diff ?? '' })
-  if (!yes) {
-    if (json) {
-      writeJson(context, { ...reportOf(plan), undone: false })
-      return exitCode.done
-    }
-    if (!canAsk) {
-      throw new CommandFailure(
-        exitCode.failed,
-        'Nothing was undone: there is no terminal to ask on. To undo it, add --yes.',
-      )
-    }
-    if (!(await confirm(context, `Undo ${subjectOf(chosen, plan)}?`))) {
-      stderr.write('Nothing was undone.\n')
-      return exitCode.failed
-    }
-  }
-  const done = await send(context, connection, chosen, false)
-  if (json) writeJson(context, { ...reportOf(done), undone: true })
-  else
-    stdout.write(visibleLines(`Undone: ${subjectOf(chosen, done)}. To bring it back: copilot-proxy undo ${done.id}\n`))
-  return exitCode.done
+  return askAndUndo(context, flags, {
+    send: (dryRun) => send(context, connection, chosen, dryRun),
+    diffOf: ({ diff }) => diff,
+    documentOf: reportOf,
+    question: (plan) => `Undo ${subjectOf(chosen, plan)}?`,
+    purpose: 'To undo it',
+    doneText: (done) => `Undone: ${subjectOf(chosen, done)}. To bring it back: copilot-proxy undo ${done.id}`,
+  })
 }
 
 async function readChanges(context: CommandContext, connection: Connection, diffs: boolean): Promise<ChangeList> {

@@ -1,5 +1,5 @@
 import { inWords, timeInWords } from '../../upstream-errors/message.ts'
-import { formatBar, shortCount, shortCredits } from '../../terminal/format.ts'
+import { formatBar, shortCount, shortCredits, plural } from '../../terminal/format.ts'
 import type { Output } from '../../terminal/output.ts'
 import { formatPairs, formatTable } from '../../terminal/table.ts'
 import type { TableColumn } from '../../terminal/table.ts'
@@ -185,7 +185,7 @@ function modelName({ provider, model }: UsageTotals['today'][number]): string {
 function monthText(month: MonthTotals, isPremium: boolean): string {
   const { since, requests, credits, estimated, premium_requests: premium } = month
   const parts = [
-    `${requests} ${requests === 1 ? 'request' : 'requests'}`,
+    plural(requests, 'request'),
     ...(credits === null ? [] : [`${shortCredits(credits, estimated)} credits`]),
     ...(isPremium && premium !== null ? [`${round(premium)} premium ${premium === 1 ? 'request' : 'requests'}`] : []),
   ]

@@ -75,12 +75,9 @@ export function createPeerCheck(procDir = '/proc'): PeerCheck {
     while (waiting.length > 0) {
       const batch = waiting
       waiting = []
-      const pairs = batch.flatMap((each) => each.pairs)
-      const found = await findUsers(opened, pairs).catch(() => new Map<string, number>())
-      for (const each of batch) {
-        const [user = 'unknown' as const] = each.pairs.flatMap(({ text }) => found.get(text) ?? [])
-        each.resolve(user)
-      }
+      const connections = batch.map((each) => each.pairs)
+      const found = await findUsers(opened, connections).catch(() => new Map<readonly Pair[], number>())
+      for (const { pairs, resolve } of batch) resolve(found.get(pairs) ?? 'unknown')
     }
     isReading = false
   }

@@ -139,24 +139,32 @@ export function pairsOf({ localAddress, localPort, remoteAddress, remotePort }: 
 }
 
 /**
- * The users of the given connections' sockets, by pair. Connections without a socket that a process has open are absent:
- * a socket that its program has closed keeps its line for a while, with user 0 and inode 0.
+ * The users of the given connections' sockets, each given by the lines in which it may stand. Connections without a socket that a
+ * process has open are absent: a socket that its program has closed keeps its line for a while, with user 0 and inode 0.
  * @throws as `scan`
  */
-export async function findUsers(tables: SocketTables, pairs: readonly Pair[]): Promise<ReadonlyMap<string, number>> {
-  const users = new Map<string, number>()
+export async function findUsers(
+  tables: SocketTables,
+  connections: readonly (readonly Pair[])[],
+): Promise<ReadonlyMap<readonly Pair[], number>> {
+  const users = new Map<readonly Pair[], number>()
   for (const name of tableNames) {
-    const wanted = new Set(pairs.flatMap(({ table, text }) => (table === name ? [text] : [])))
+    // The kernel takes milliseconds for a table, so the second one is read only for what the first has not shown.
+    const missing = connections.filter((lines) => !users.has(lines))
+    const wanted = new Map(
+      missing.flatMap((lines) => lines.flatMap(({ table, text }) => (table === name ? [[text, lines] as const] : []))),
+    )
     if (wanted.size === 0) continue
     const pairLength = name === 'tcp' ? 27 : 75
     await tables.scan(name, (line) => {
       const start = line.indexOf(': ') + 2
       const text = line.slice(start, start + pairLength)
-      if (!wanted.has(text)) return true
+      const connection = wanted.get(text)
+      if (connection === undefined) return true
       const row = parseRow(line)
       // The program of a socket that is still connecting has sent nothing: the connection belongs to another socket.
       if (row === undefined || row.inode === '0' || row.state === socketStates.connecting) return true
-      users.set(text, row.uid)
+      users.set(connection, row.uid)
       wanted.delete(text)
       return wanted.size > 0
     })

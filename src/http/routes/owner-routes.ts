@@ -3,7 +3,6 @@ import type { z } from 'zod'
 import { codeInput, tokenInput } from '../../api/inputs.ts'
 import type { CallerReport } from '../../api/state.ts'
 import type { Allowance } from '../../api/usage.ts'
-import { parseJson } from '../../auth/http-json.ts'
 import type { Caller } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
 import { addressIdentity } from '../access/caller-identity.ts'
@@ -13,6 +12,7 @@ import type { CreditLimit } from '../access/key-limits.ts'
 import type { OwnerAccess } from '../access/owner-access.ts'
 import { readBody } from '../body.ts'
 import type { Lifetimes } from '../lifetimes.ts'
+import { parseJson } from '../../json/json.ts'
 
 export interface OwnerRouteDeps {
   readonly owner: Pick<OwnerAccess, 'addCode' | 'redeem'>

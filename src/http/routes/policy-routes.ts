@@ -3,12 +3,12 @@ import { policyInput } from '../../api/policies.ts'
 import type { PolicyList } from '../../api/policies.ts'
 import { Fault } from '../../errors.ts'
 import type { Executor } from '../../executors/executor.ts'
-import { parseJson } from '../../auth/http-json.ts'
 import { enableModel, parseModelPolicies } from '../../models/model-policy.ts'
 import { readBody } from '../body.ts'
 import type { Lifetimes } from '../lifetimes.ts'
 import type { RefreshModels } from './model-routes.ts'
 import { requireOwner } from './owner-routes.ts'
+import { parseJson } from '../../json/json.ts'
 
 export interface PolicyRouteDeps {
   readonly lifetimes: Lifetimes

@@ -7,6 +7,7 @@ import type {
   ConversationEntry,
   ConversationList,
   EntryList,
+  FileList,
   MessageList,
   SessionEntry,
   SessionList,
@@ -78,6 +79,15 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     if (session === undefined) throw refused('session_not_found')
     return await reportPolicy(await session.policy.describe())
   })
+
+  app.get<{ Params: { id: string } }>('/sessions/:id/files', { config }, (request, reply) =>
+    parts.lifetimes.whileCallerStays(request, reply, async (signal) => {
+      const { workspaces, listFiles } = await open(reply)
+      const session = workspaces.find(request.params.id)
+      if (session === undefined) throw refused('session_not_found')
+      return reply.send((await listFiles(session, signal)) satisfies FileList)
+    }),
+  )
 
   registerConversationRoutes(app, parts)
 

@@ -1,7 +1,7 @@
 /** @import { Attachment } from './attachments.js' */
 import { readAttachment } from './attachments.js'
 import { element } from './dom.js'
-import { createPromptList } from './prompt-list.js'
+import { createSuggestions } from './suggestions.js'
 
 /**
  * @typedef {object} Message
@@ -16,11 +16,11 @@ import { createPromptList } from './prompt-list.js'
 const storedModel = 'copilot-proxy model'
 
 /**
- * Creates the form for a message. Enter sends it, Shift+Enter starts a new line.
+ * Creates the form for a message. Enter sends it, Shift+Enter starts a new line, and names that it can contain are suggested.
  * @param {(message: Message) => Promise<void>} send
- * @param {() => Promise<readonly import('./prompt-list.js').Prompt[]>} readPrompts
+ * @param {readonly import('./suggestions.js').Source[]} sources
  */
-export function createComposer(send, readPrompts) {
+export function createComposer(send, sources) {
   /** @type {Attachment[]} */
   let attachments = []
   const text = element('textarea', {
@@ -62,14 +62,7 @@ export function createComposer(send, readPrompts) {
     class: 'visually-hidden',
     change: () => void onFiles(),
   })
-  const prompts = createPromptList({
-    read: readPrompts,
-    onChoose(start) {
-      text.value = start
-      onInput()
-      text.focus()
-    },
-  })
+  const suggestions = createSuggestions(text, sources, onInput)
   const chips = element('ul', { class: 'chips', 'aria-label': 'Attachments', hidden: true })
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const submit = element('button', { type: 'submit', class: 'primary' }, 'Send')
@@ -87,7 +80,7 @@ export function createComposer(send, readPrompts) {
     },
     failure,
     chips,
-    prompts.node,
+    suggestions.node,
     element('label', { for: 'message-text', class: 'visually-hidden' }, 'Message'),
     text,
     element(
@@ -124,7 +117,7 @@ export function createComposer(send, readPrompts) {
 
   function onInput() {
     grow()
-    void prompts.show(text.value)
+    void suggestions.update()
   }
 
   function grow() {
@@ -134,7 +127,7 @@ export function createComposer(send, readPrompts) {
 
   /** @param {KeyboardEvent} event */
   function onKey(event) {
-    if (event.key !== 'Enter' || event.shiftKey) return
+    if (suggestions.onKey(event) || event.key !== 'Enter' || event.shiftKey) return
     event.preventDefault()
     node.requestSubmit()
   }
@@ -220,6 +213,11 @@ export function createComposer(send, readPrompts) {
       showMode()
       grow()
       text.focus()
+    },
+    /** The person has accepted a plan: the next messages are for the agent. */
+    endPlan() {
+      if (plan.checked) agent.checked = true
+      showMode()
     },
     /** @param {readonly string[]} ids */
     setModels(ids) {

@@ -1,5 +1,5 @@
 /** @import { RequestDetail } from '../../api/requests.ts' */
-import { toVisible } from './visible-text.js'
+import { toVisible, toVisibleJson } from './visible-text.js'
 
 /** APIs whose requests are a JSON body and nothing else. */
 const repeatable = new Set(['chat', 'messages', 'count_tokens', 'responses', 'embeddings'])
@@ -32,13 +32,13 @@ export function curlCommand(request, { url, isKeyAsked }) {
   const needsVersion =
     (api === 'messages' || api === 'count_tokens') && !headers.some(([name]) => name === 'anthropic-version')
   return [
-    `curl ${quoted(url + path)}`,
+    `curl ${inQuotes(toVisible(url + path))}`,
     ...(stream === true ? ['--no-buffer'] : []),
     ...(isKeyAsked ? ['-H "Authorization: Bearer $COPILOT_PROXY_API_KEY"'] : []),
     ...(needsVersion ? ["-H 'anthropic-version: 2023-06-01'"] : []),
-    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...headers.map(([name, value]) => `-H ${inQuotes(toVisible(`${name}: ${value}`))}`),
     "-H 'content-type: application/json'",
-    `--data-raw ${quoted(toOneLine(kept))}`,
+    `--data-raw ${inQuotes(toVisibleJson(toOneLine(kept)))}`,
   ].join(' \\\n  ')
 }
 
@@ -52,6 +52,6 @@ function toOneLine(body) {
 }
 
 /** @param {string} text */
-function quoted(text) {
-  return `'${toVisible(text).replaceAll("'", String.raw`'\''`)}'`
+function inQuotes(text) {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -4,6 +4,7 @@ import { copyButton } from './copy-button.js'
 import { curlCommand, isOfHttp } from './curl-command.js'
 import { element } from './dom.js'
 import { toCount, toCredits, toDateTime, toDuration } from './format.js'
+import { requestFacts } from './request-words.js'
 import { toVisible } from './visible-text.js'
 
 /**
@@ -50,11 +51,17 @@ export function createRequestDialog(onClose) {
 function contentOf(request) {
   const { request_headers: headers } = request
   const curl = curlCommand(request, { url: location.origin, isKeyAsked: key.get() !== '' })
+  const facts = requestFacts(request, {
+    time: toDateTime,
+    count: toCount,
+    credits: (credits) => `${toCredits(credits)}${request.estimated ? ', estimated' : ''}`,
+    duration: toDuration,
+  })
   return [
     element(
       'dl',
       { class: 'facts' },
-      ...factsOf(request).flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, toVisible(value))]),
+      ...facts.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, toVisible(value))]),
     ),
     ...notesOf('Warnings: parts that were lost or changed', request.warnings),
     ...notesOf('Adapted: changes without a loss', request.adapted),
@@ -87,45 +94,6 @@ function contentOf(request) {
       : []),
     ...bodiesOf(request),
   ]
-}
-
-/**
- * @param {RequestDetail} request
- * @returns {(readonly [string, string])[]}
- */
-function factsOf(request) {
-  const { client, user_agent: agent, asked_model: asked, model, status, http_status: sent } = request
-  const { input_tokens: input, output_tokens: output, cached_input_tokens: cached, credits } = request
-  const cost = credits === null ? '' : `${toCredits(credits)}${request.estimated ? ', estimated' : ''}`
-  const all = /** @type {(readonly [string, string])[]} */ ([
-    ['Id', request.id],
-    ['Time', toDateTime(request.time)],
-    ['Client', client === null ? '' : agent === null || agent === client ? client : `${client} (${agent})`],
-    ['Key', request.key ?? ''],
-    [
-      'Endpoint',
-      request.method === null
-        ? ''
-        : `${request.method} ${request.path ?? ''}${request.stream === true ? ', streamed' : ''}`,
-    ],
-    [
-      'Model',
-      asked !== null && model !== null && asked !== model ? `${model}, requested as ${asked}` : (model ?? asked ?? ''),
-    ],
-    ['Route', request.route ?? ''],
-    ['Fallback', request.fallback ?? ''],
-    ['Status', status === sent ? String(status) : `${status}, after the answer had started with ${sent}`],
-    ['Error', request.error ?? ''],
-    [
-      'Tokens',
-      input === null ? '' : `${toCount(input)} in (${toCount(cached ?? 0)} cached), ${toCount(output ?? 0)} out`,
-    ],
-    ['Credits', cost],
-    ['First byte', request.first_byte_ms === null ? '' : toDuration(request.first_byte_ms)],
-    ['Duration', request.duration_ms === null ? '' : toDuration(request.duration_ms)],
-    ['Upstream id', request.upstream_request_id ?? ''],
-  ])
-  return all.filter(([, value]) => value !== '')
 }
 
 /**

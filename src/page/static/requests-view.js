@@ -4,6 +4,7 @@ import { commandLine } from './command-line.js'
 import { createList, element } from './dom.js'
 import { plural, toClock, toCount, toCredits, toDuration, toShortCount } from './format.js'
 import { createRequestDialog } from './request-dialog.js'
+import { creditsOf } from './request-words.js'
 import { createView, dataTable } from './view.js'
 import { toVisible } from './visible-text.js'
 
@@ -153,6 +154,7 @@ function rowView({ row }) {
   const warnings = row.warnings.filter((warning) => !repeated.includes(warning))
   const name = model ?? asked ?? '–'
   const open = element('a', { href: `#/requests/${encodeURIComponent(row.id)}`, title: row.time }, toClock(row.time))
+  const cost = creditsOf(row)
   const cells = [
     open,
     toVisible(row.client ?? '–'),
@@ -164,7 +166,7 @@ function rowView({ row }) {
     ),
     element('span', { class: failed ? 'status bad' : 'status' }, String(status)),
     row.input_tokens === null ? '–' : `${toShortCount(row.input_tokens)} / ${toShortCount(row.output_tokens ?? 0)}`,
-    row.credits === null ? '–' : `${row.estimated ? '~' : ''}${toCredits(row.credits)}`,
+    cost === null ? '–' : `${row.estimated ? '~' : ''}${toCredits(cost)}`,
     row.first_byte_ms === null ? '–' : toDuration(row.first_byte_ms),
     row.duration_ms === null ? '–' : toDuration(row.duration_ms),
     element('span', { class: 'row-notes' }, ...notesOf(row.error, warnings, adapted)),

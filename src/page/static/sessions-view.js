@@ -12,6 +12,7 @@ import { pendingApprovals } from './fold-events.js'
 import { plural, toCount, toCredits } from './format.js'
 import { createItemView } from './run-view.js'
 import { createSessionDialog } from './session-dialog.js'
+import { fileSource, promptSource } from './suggestions.js'
 import { createUndoDialog } from './undo-dialog.js'
 import { toVisible } from './visible-text.js'
 
@@ -64,10 +65,10 @@ export function createSessionsView(store, onChoose) {
   const waiting = element('div', { class: 'waiting', hidden: true }, waitingText, review)
   const usage = element('p', { class: 'usage-line' })
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
-  const composer = createComposer(sendMessage, async () => {
-    const { prompts } = await ask(`sessions/${encodeURIComponent(current)}/prompts`)
-    return prompts
-  })
+  const composer = createComposer(sendMessage, [
+    promptSource(() => ask(`sessions/${encodeURIComponent(current)}/prompts`)),
+    fileSource(() => ask(`sessions/${encodeURIComponent(current)}/files`)),
+  ])
   const dialog = confirmDialog()
   const conversations = createConversationList({
     onChoose,

@@ -71,6 +71,23 @@ export function replaceHidden(text, escape) {
 }
 
 /**
+ * As `toVisible`, for JSON text, which stays the same JSON: hidden characters can only be in its strings. Line breaks
+ * between its values stay.
+ * @param {string} json
+ * @returns {string}
+ */
+export function toVisibleJson(json) {
+  return replaceHidden(json, (character) => (character === '\n' ? character : inUnits(character)))
+}
+
+/** @param {string} character */
+function inUnits(character) {
+  return [...Array(character.length).keys()]
+    .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+    .join('')
+}
+
+/**
  * Shows hidden characters, so that a person who approves a command or a patch sees them.
  * @param {string} text
  * @returns {string} the text with hidden characters as escapes, e.g. `\u{202e}`. Tabs and line feeds stay.

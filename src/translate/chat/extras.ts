@@ -1,4 +1,4 @@
-import { isObject } from '../../json/json.ts'
+import { isObject, objectOf } from '../../json/json.ts'
 import type { WireChunk } from './wire.ts'
 
 /** Unknown keys, kept for the caller. */
@@ -66,7 +66,7 @@ export function mergeExtras(before: Extras | undefined, after: Extras | undefine
  * those of `after` are copied.
  */
 export function mergeValue(before: unknown, after: unknown): unknown {
-  return isObject(after) ? mergeMembers(isObject(before) ? before : {}, after, mergeLeaf) : mergeLeaf(before, after)
+  return isObject(after) ? mergeMembers(objectOf(before), after, mergeLeaf) : mergeLeaf(before, after)
 }
 
 function mergeMembers(before: Extras, after: Extras, merge: typeof mergeValue): Extras {

@@ -1,4 +1,4 @@
-import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
+import { isFilled, isObject, type JsonObject, objectOf } from '../../json/json.ts'
 import { createFieldTable, decodeStop, nameSet } from '../engine/fields.ts'
 import { refuseType, refuseValue } from '../engine/request/invalid.ts'
 import { isStrictSchema } from '../engine/schema/json-schema.ts'
@@ -55,7 +55,7 @@ function aNumber(value: unknown): number {
 }
 
 function decodeFormat(format: unknown): OutputFormat | undefined {
-  const { type, json_schema: described }: JsonObject = isObject(format) ? format : {}
+  const { type, json_schema: described }: JsonObject = objectOf(format)
   switch (type) {
     case 'text':
       return undefined

@@ -1,4 +1,4 @@
-import { countOf, isFilled, isObject, objectsOf } from '../../json/json.ts'
+import { countOf, isFilled, isObject, objectsOf, objectOf } from '../../json/json.ts'
 import {
   type ChatCompletion,
   type ChatToolCall,
@@ -198,7 +198,7 @@ function foldToolCall(
   const call = (calls[index] ??= { kind: 'function', id: '', name: '', text: '', extras: new Map() })
   if (isFilled(id)) call.id = id
   if (type === 'custom') call.kind = 'custom'
-  const body = isObject(custom) ? custom : isObject(fn) ? fn : {}
+  const body = isObject(custom) ? custom : objectOf(fn)
   if (isFilled(body['name'])) call.name = body['name']
   const piece = body['arguments'] ?? body['input']
   if (isFilled(piece)) {

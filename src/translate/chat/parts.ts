@@ -1,4 +1,4 @@
-import { isFilled, isObject } from '../../json/json.ts'
+import { isFilled, isObject, objectOf } from '../../json/json.ts'
 import { parseDataUrl, textOfFile, toDataUrl } from '../engine/media/data-url.ts'
 import { refuseType, refuseValue, toFieldPath } from '../engine/request/invalid.ts'
 import type { CacheMark, TurnPart } from '../turn.ts'
@@ -131,8 +131,7 @@ function decodeFile(part: ChatPart, path: string): TurnPart {
 
 /** The payload of a part, which `check-messages.ts` has checked to be an object. */
 function memberOf(part: ChatPart, key: string): Readonly<Record<string, unknown>> {
-  const payload = part[key]
-  return isObject(payload) ? payload : {}
+  return objectOf(part[key])
 }
 
 function refuseSource(what: 'image' | 'document', type: string, path: string): never {

@@ -1,5 +1,5 @@
 import { readCopilotUsage } from '../engine/usage.ts'
-import { countOf, isObject } from '../../json/json.ts'
+import { countOf, objectOf } from '../../json/json.ts'
 import type { Usage } from '../turn.ts'
 import type { ChatUsage } from './wire.ts'
 
@@ -10,8 +10,8 @@ import type { ChatUsage } from './wire.ts'
 export function decodeUsage(usage: Readonly<Record<string, unknown>>, copilotUsage?: unknown): Usage {
   const input = countOf(usage['prompt_tokens'])
   const output = countOf(usage['completion_tokens'])
-  const { cached_tokens: cached, cache_write_tokens: written } = detailsOf(usage['prompt_tokens_details'])
-  const { reasoning_tokens: counted } = detailsOf(usage['completion_tokens_details'])
+  const { cached_tokens: cached, cache_write_tokens: written } = objectOf(usage['prompt_tokens_details'])
+  const { reasoning_tokens: counted } = objectOf(usage['completion_tokens_details'])
   // Gemini has the count at the top level.
   const reasoning = counted ?? usage['reasoning_tokens']
   // Some backends do not count reasoning in `completion_tokens`: their total is more than the sum of the two.
@@ -40,8 +40,4 @@ export function encodeUsage(usage: Usage): ChatUsage {
     },
     ...(reasoningTokens !== undefined && { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
   }
-}
-
-function detailsOf(details: unknown): Readonly<Record<string, unknown>> {
-  return isObject(details) ? details : {}
 }

@@ -179,6 +179,7 @@ const sessionMessages: Readonly<Record<SessionProblem, string>> = {
   run_ended: 'The run has ended.',
   approval_decided: 'The approval has been decided, or its run has ended.',
   run_in_progress: 'A run of the session is in progress. Wait until it ends, or cancel it.',
+  files_failed: 'The files of the workspace cannot be listed.',
   undo_conflict: 'A file has changed since. Nothing was undone.',
   undo_denied: 'The policy denies this. Nothing was undone.',
   undo_failed: 'Nothing was undone.',

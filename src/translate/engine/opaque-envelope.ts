@@ -1,6 +1,6 @@
 import type { ModelTraits, Provider } from '../model-traits.ts'
 import type { Opaque, Vendor } from '../turn.ts'
-import { parseObject } from '../../json/json.ts'
+import { parseObject, textOf } from '../../json/json.ts'
 import { modelFamily, type ModelFamily } from './model-family.ts'
 
 /**
@@ -40,7 +40,7 @@ export function openOpaque(text: string): Opaque | undefined {
   const provider = providerNamed(content?.['u'])
   if (content === undefined || vendor === undefined || provider === undefined) return undefined
   const { m: family, id, ec, ro, sig, t } = content
-  const common = { vendor, provider, family: typeof family === 'string' ? family : '' }
+  const common = { vendor, provider, family: textOf(family) }
   if (text.startsWith(prefixes.anthropic)) {
     if (typeof sig !== 'string' || (t !== 'thinking' && t !== 'redacted')) return undefined
     return { ...common, form: t === 'thinking' ? 'signature' : 'redacted', value: sig }

@@ -1,6 +1,6 @@
 import { checkLocation, checkLocationType, checkMessageList } from '../engine/request/shared-checks.ts'
 import { refuseType, refuseValue } from '../engine/request/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
+import { isFilled, isObject, type JsonObject, isGiven } from '../../json/json.ts'
 import { MESSAGES_ROLES } from './wire.ts'
 import type { KnownBlocks, MessagesBlock, MessagesMessage, MessagesTool } from './wire.ts'
 
@@ -15,7 +15,7 @@ export function checkMessages(messages: unknown): asserts messages is readonly M
 
 /** @throws Fault `invalid_request` */
 export function checkSystem(system: unknown): asserts system is string | readonly MessagesBlock[] | null | undefined {
-  if (isStated(system)) checkContent(system, () => 'system')
+  if (isGiven(system)) checkContent(system, () => 'system')
 }
 
 function checkMessage(message: unknown, at: number): void {
@@ -26,7 +26,7 @@ function checkMessage(message: unknown, at: number): void {
     if (typeof role !== 'string') refuseType(`${path()}.role`, 'a string', role)
     refuseValue(`${path()}.role`, `expected one of ${MESSAGES_ROLES.join(', ')}`, 'invalid_value')
   }
-  if (role === 'system' && !isStated(content)) return
+  if (role === 'system' && !isGiven(content)) return
   checkContent(content, () => `${path()}.content`)
 }
 
@@ -83,7 +83,7 @@ const checksOfBlock: ReadonlyMap<string, readonly (readonly [string, Check])[]> 
 
 function optional(check: Check): Check {
   return (value, path) => {
-    if (isStated(value)) check(value, path)
+    if (isGiven(value)) check(value, path)
   }
 }
 
@@ -103,7 +103,7 @@ function checkToolChange(tool: unknown, path: Path): void {
   const { type, name, definition } = tool
   checkString(type, () => `${path()}.type`)
   optionalString(name, () => `${path()}.name`)
-  if (type === 'tool_definition' || isStated(definition)) checkTool(definition, () => `${path()}.definition`)
+  if (type === 'tool_definition' || isGiven(definition)) checkTool(definition, () => `${path()}.definition`)
 }
 
 /** The members that hold the data of images and documents, by the type of the source. */
@@ -144,7 +144,7 @@ function checkTool(tool: unknown, path: Path): void {
   if (!isObject(tool)) refuseType(path(), 'an object with name and input_schema', tool)
   const { type, name } = tool
   optionalString(type, () => `${path()}.type`)
-  const isOwn = !isStated(type) || type === 'custom'
+  const isOwn = !isGiven(type) || type === 'custom'
   if (isOwn && !isFilled(name)) refuseType(`${path()}.name`, 'the name of the tool', name)
   optionalString(name, () => `${path()}.name`)
   optionalString(tool['description'], () => `${path()}.description`)
@@ -158,13 +158,13 @@ function checkTool(tool: unknown, path: Path): void {
 /** Source: Anthropic documentation, web search tool, 2026-11. */
 function checkSearch(tool: JsonObject, path: string): void {
   const { max_uses: uses, user_location: location, allowed_domains: allowed, blocked_domains: blocked } = tool
-  if (isStated(uses)) {
+  if (isGiven(uses)) {
     if (typeof uses !== 'number') refuseType(`${path}.max_uses`, 'a whole number above 0', uses)
     if (!Number.isSafeInteger(uses) || uses < 1) {
       refuseValue(`${path}.max_uses`, `expected a whole number above 0, got ${uses}`, 'invalid_value')
     }
   }
-  if (isStated(location)) {
+  if (isGiven(location)) {
     const at = `${path}.user_location`
     if (!isObject(location)) refuseType(at, 'an object', location)
     checkLocationType(location['type'], at)
@@ -179,7 +179,7 @@ function checkSearch(tool: JsonObject, path: string): void {
 
 /** A domain with a scheme matches no page, so the search would seem to return nothing. */
 function checkDomains(domains: unknown, path: string): void {
-  if (!isStated(domains)) return
+  if (!isGiven(domains)) return
   const isList = Array.isArray(domains) && domains.every((domain) => typeof domain === 'string')
   if (!isList) refuseType(path, 'an array of domains', domains)
   const at = domains.findIndex((domain) => !/^[^\s/:]+(?:\/\S*)?$/.test(domain))
@@ -188,17 +188,13 @@ function checkDomains(domains: unknown, path: string): void {
   refuseValue(`${path}[${at}]`, detail, 'invalid_value')
 }
 
-function isStated(value: unknown): boolean {
-  return value !== undefined && value !== null
-}
-
 function isFilledList(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0
 }
 
 function checkCacheControl(marked: JsonObject, path: Path): void {
   const mark = marked['cache_control']
-  if (!isStated(mark)) return
+  if (!isGiven(mark)) return
   if (!isObject(mark)) refuseType(`${path()}.cache_control`, 'an object with a type', mark)
   optionalString(mark['type'], () => `${path()}.cache_control.type`)
   optionalString(mark['ttl'], () => `${path()}.cache_control.ttl`)

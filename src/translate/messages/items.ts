@@ -24,6 +24,7 @@ import {
 } from './wire.ts'
 import { toToolInput } from '../engine/tool-codec/tool-payload.ts'
 import { withPath } from '../engine/origin.ts'
+import { textOf } from '../../json/json.ts'
 
 /** One item for each text of the system prompt. Upstreams that take a single text join the items with an empty line. */
 export function decodeSystem({ system }: MessagesRequest, warnings: Warning[]): readonly TurnItem[] {
@@ -109,7 +110,7 @@ function itemOfBlock(block: MessagesBlock, path: string, field: LazyField, warni
   if (isBlock(block, 'redacted_thinking')) return reasoning('', block.data, 'redacted', path, warnings)
   if (isBlock(block, 'server_tool_use') && block.name === 'web_search') {
     const query = block.input?.['query']
-    return { type: 'web_search', id: block.id, query: typeof query === 'string' ? query : '', path }
+    return { type: 'web_search', id: block.id, query: textOf(query), path }
   }
   if (block.type === 'compaction') {
     // Null marks a failed compaction.

@@ -1,6 +1,6 @@
 import type { Received, CallerRequest } from '../dialect.ts'
 import { refuseType, refuseValue } from '../engine/request/invalid.ts'
-import { type JsonObject, callerJsonLimits, isObject } from '../../json/json.ts'
+import { type JsonObject, callerJsonLimits, isObject, isGiven } from '../../json/json.ts'
 import { createMemberCheck, parseBody } from '../engine/request/json-body.ts'
 import { nameSession, promptsOf } from '../engine/request/conversation.ts'
 import { findMedia } from '../engine/media/media-parts.ts'
@@ -91,10 +91,6 @@ function toItems(input: ResponsesRequest['input']): readonly ResponsesItem[] {
 
 function idOf({ id }: ResponsesItem): readonly string[] {
   return typeof id === 'string' ? [id] : []
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
 }
 
 /** The request with the facts that routing and headers need. */

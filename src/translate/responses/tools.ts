@@ -2,7 +2,7 @@ import { withPath } from '../engine/origin.ts'
 import { refuseValue, toFieldPath } from '../engine/request/invalid.ts'
 import { isStrictSchema } from '../engine/schema/json-schema.ts'
 import { hostOf } from '../search-request.ts'
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../json/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf, objectOf } from '../../json/json.ts'
 import type { FunctionTool, ToolName, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
 import type { Warning, WarningCode } from '../warning.ts'
 import { withoutEncrypted } from './agent-messages.ts'
@@ -140,7 +140,7 @@ const SEARCH_DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 
 function decodeSearch(tool: JsonObject, path: string): WebSearchTool {
   const { type: _type, filters, user_location: userLocation, search_context_size: size, ...members } = tool
-  const { allowed_domains: allowed, ...filtersLeft } = isObject(filters) ? filters : {}
+  const { allowed_domains: allowed, ...filtersLeft } = objectOf(filters)
   const { blocked_domains: blocked } = filtersLeft
   const domains = Array.isArray(allowed) ? allowed.filter(isFilled) : []
   const unknown = [

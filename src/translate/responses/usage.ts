@@ -1,5 +1,5 @@
 import { readCopilotUsage } from '../engine/usage.ts'
-import { countOf, isObject } from '../../json/json.ts'
+import { countOf, isObject, objectOf } from '../../json/json.ts'
 import type { Usage } from '../turn.ts'
 import type { ResponseUsage, WireEvent, WireObject } from './wire.ts'
 
@@ -9,8 +9,8 @@ import type { ResponseUsage, WireEvent, WireObject } from './wire.ts'
  */
 export function toUsage(usage: unknown, copilotUsage?: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined
-  const input = detailsOf(usage['input_tokens_details'])
-  const output = detailsOf(usage['output_tokens_details'])
+  const input = objectOf(usage['input_tokens_details'])
+  const output = objectOf(usage['output_tokens_details'])
   const cacheWrite = input['cache_write_tokens']
   const reasoning = output['reasoning_tokens']
   return {
@@ -50,8 +50,4 @@ export function completeUsage(usage: WireObject): boolean {
     changed = true
   }
   return changed
-}
-
-function detailsOf(details: unknown): Readonly<Record<string, unknown>> {
-  return isObject(details) ? details : {}
 }

@@ -22,7 +22,7 @@ export async function checkRoot(root: string, { homeDir, ownPlaces, allowsHome }
   if (places.covers(root)) {
     throw denied(`${root} cannot be a workspace: it belongs to copilot-proxy, with its configuration, logins or data.`)
   }
-  const reason = allowsHome ? undefined : wideness(root, await homeOf(homeDir), places.folders)
+  const reason = allowsHome ? undefined : wideness(root, await realHome(homeDir), places.folders)
   if (reason === undefined) return
   throw denied(
     `${root} ${reason}, so it is not opened as a workspace. Use the folder of a project, e.g. with --workspace ~/code/app. ` +
@@ -42,7 +42,8 @@ function isAround(root: string, path: string): boolean {
   return path.startsWith(root.endsWith(sep) ? root : root + sep)
 }
 
-async function homeOf(homeDir: () => string): Promise<string | undefined> {
+/** The real path of the home folder; undefined if there is none. */
+export async function realHome(homeDir: () => string): Promise<string | undefined> {
   try {
     return await realpath(homeDir())
   } catch {

@@ -5,7 +5,7 @@ import { replaceFile } from '../../auth/records/atomic-file.ts'
 import { acquireLock, LOCK_TIMES } from '../../auth/records/file-lock.ts'
 import { adviceFor, errnoOf, RecordStoreError } from '../../auth/records/record-fs.ts'
 import { folderId } from '../folder-id.ts'
-import { ToolError } from '../tool-error.ts'
+import { failed, ToolError } from '../tool-error.ts'
 import { consentRule, joinRules, type ConsentRule } from './consent-rules.ts'
 
 /** Far more than a person decides. */
@@ -101,8 +101,4 @@ export function openConsents(dataDir: string, root: string): Consents {
       return removed
     },
   }
-}
-
-function failed(detail: string, cause?: unknown): ToolError {
-  return new ToolError({ kind: 'failed', detail }, { cause })
 }

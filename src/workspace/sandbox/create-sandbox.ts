@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chown, mkdir, realpath, stat } from 'node:fs/promises'
+import { chown, mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { geteuid } from 'node:process'
 import { openFilteringProxy } from '../network/filtering-proxy.ts'
@@ -16,6 +16,7 @@ import { findWorktreePlaces } from './git-places.ts'
 import { createSeenFolders, findProtectedPlaces, maxPlaces } from './protected-places.ts'
 import type { Enclosure, ProgramStart, Sandbox, SandboxMode, SandboxState, StartedIn } from './sandbox.ts'
 import { commandVariables } from './toolchains.ts'
+import { realHome } from '../policy/check-root.ts'
 
 export interface SandboxSettings {
   /** Called for each command, so that a changed configuration takes effect at once. */
@@ -238,14 +239,6 @@ function madeSentence(paths: readonly string[]): readonly string[] {
   return [
     `The command has made or replaced files that other programs execute or obey: ${names.join(', ')}. Check them.`,
   ]
-}
-
-async function realHome(homeDir: () => string): Promise<string | undefined> {
-  try {
-    return await realpath(homeDir())
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns undefined if the folder cannot be created, e.g. because the disk is full. Then caches are lost with the command. */

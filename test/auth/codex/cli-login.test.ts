@@ -6,8 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { createCliLoginSource, type CliFileFs } from '../../../src/auth/codex/cli-login.ts'
 import type { CodexAccount, CodexCredentialSource } from '../../../src/auth/codex/credentials.ts'
-import { Fault, type ProxyError } from '../../../src/errors.ts'
-import { manualClock, recordingLog } from '../support.ts'
+import { manualClock, recordingLog, faultOf } from '../support.ts'
 import { accessToken, nameOf } from './support.ts'
 
 const { mkdir, mkdtemp, readFile, rename, rm, stat, symlink, utimes, writeFile } = nodeFs
@@ -62,15 +61,6 @@ const nameGot = async (source: CodexCredentialSource): Promise<unknown> => nameO
 
 const refuseToOpen: CliFileFs['open'] = async () => {
   throw Object.assign(new Error('EACCES'), { code: 'EACCES' })
-}
-
-async function faultOf(work: Promise<unknown>): Promise<ProxyError> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (error instanceof Fault) return error.error
-  throw new Error('no Fault', { cause: error })
 }
 
 describe('a login of Codex CLI', () => {

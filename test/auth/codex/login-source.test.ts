@@ -12,8 +12,7 @@ import {
 import { createMemoryRecordStore } from '../../../src/auth/records/memory-record-store.ts'
 import { RecordStoreError } from '../../../src/auth/records/record-fs.ts'
 import type { RecordStore } from '../../../src/auth/records/record-store.ts'
-import { Fault, type ProxyError } from '../../../src/errors.ts'
-import { lateFetch, manualClock, recordingLog } from '../support.ts'
+import { lateFetch, manualClock, recordingLog, faultOf } from '../support.ts'
 import { accessToken, codexRecord, jwt, nameOf } from './support.ts'
 
 const server = setupServer()
@@ -82,15 +81,6 @@ const memory = (ageSeconds: number, metadata: Partial<CodexRecord['metadata']> =
   createMemoryRecordStore(codexRecordKind, [codexRecord(clock.now(), ageSeconds, metadata)])
 
 const nameGot = async (source: CodexCredentialSource): Promise<unknown> => nameOf((await source.get(never)).value)
-
-async function faultOf(work: Promise<unknown>): Promise<ProxyError> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (error instanceof Fault) return error.error
-  throw new Error('no Fault', { cause: error })
-}
 
 const change = (store: RecordStore<CodexRecord>, metadata: Partial<CodexRecord['metadata']>): Promise<unknown> =>
   store.update('codex-account-1', (record) => ({ ...record, metadata: { ...record.metadata, ...metadata } }))

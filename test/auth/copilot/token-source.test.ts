@@ -11,8 +11,7 @@ import { createMemoryRecordStore } from '../../../src/auth/records/memory-record
 import { createRecordStore, type RecordStore } from '../../../src/auth/records/record-store.ts'
 import { RecordStoreError } from '../../../src/auth/records/record-fs.ts'
 import type { CopilotRecord } from '../../../src/auth/copilot/wire.ts'
-import { Fault, type ProxyError } from '../../../src/errors.ts'
-import { exampleRecord, fixture, lateFetch, manualClock, recordingLog } from '../support.ts'
+import { exampleRecord, fixture, lateFetch, manualClock, recordingLog, faultOf } from '../support.ts'
 
 const server = setupServer()
 beforeAll(() => server.listen({ onUnhandledFrame: 'error' }))
@@ -82,15 +81,6 @@ const stored = (ageSeconds: number, token = 'tid=stored'): Partial<CopilotRecord
   refresh_in: 1500,
   obtained_at: clock.now() / 1000 - ageSeconds,
 })
-
-async function faultOf(work: Promise<unknown>): Promise<ProxyError> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (error instanceof Fault) return error.error
-  throw new Error('no Fault', { cause: error })
-}
 
 describe('when a token is fetched', () => {
   test('a stored one that is still good is used without an exchange', async () => {

@@ -1,15 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createRunClient } from '../../../src/commands/agent/client.ts'
 import { createUser } from '../harness.ts'
+import { listenForTest } from '../../listen-for-test.ts'
 
 /** A daemon whose answers are those of the test. */
 async function openClient(answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const server = createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listenForTest(server)
   const user = await createUser()
   const connection = {
     url: `http://127.0.0.1:${port}`,

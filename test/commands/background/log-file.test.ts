@@ -1,15 +1,14 @@
-import { appendFile, chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openLogFile } from '../../../src/commands/background/enter-background.ts'
 import type { LogFile } from '../../../src/commands/background/enter-background.ts'
 import { followLines, readLastLines } from '../../../src/commands/background/logs.ts'
 import { createLogSink } from '../../../src/logging/log-sink.ts'
+import { makeFolder } from '../../tools/session.ts'
 
 async function logPath(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-log-'))
-  onTestFinished(() => rm(dir, { recursive: true }))
+  const dir = await makeFolder()
   return join(dir, 'daemon.log')
 }
 

@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
 import { judgeClients } from '../../../src/commands/clients/client-check.ts'
 import { readClientSettings } from '../../../src/commands/clients/client-settings.ts'
 import type { ClientSettings } from '../../../src/commands/clients/client-settings.ts'
+import { makeFolder } from '../../tools/session.ts'
 
 const daemon = 'http://127.0.0.1:4141'
 const none: ClientSettings = { env: {}, claude: undefined, codex: undefined, opencode: undefined }
@@ -91,12 +91,7 @@ async function settingsOf(
   files: Readonly<Record<string, string>>,
   env: Record<string, string> = {},
 ): Promise<{ readonly home: string; readonly settings: ClientSettings }> {
-  const home = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
-  onTestFinished(() => rm(home, { recursive: true }))
-  for (const [name, text] of Object.entries(files)) {
-    await mkdir(dirname(join(home, name)), { recursive: true })
-    await writeFile(join(home, name), text)
-  }
+  const home = await makeFolder(files)
   const places = { env, homeDir: home, codexHome: join(home, '.codex'), readFile: readText }
   return { home, settings: await readClientSettings(places) }
 }

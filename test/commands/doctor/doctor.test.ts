@@ -1,13 +1,13 @@
-import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import type { Server } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../../src/commands/shared/command.ts'
 import { copilotRecordOf, copilotUser, logInToCodex } from './logged-in.ts'
 import { createUser, openGithub, recordOutput } from '../harness.ts'
 import type { TestUser } from '../harness.ts'
+import { makeFolder } from '../../tools/session.ts'
+import { listenForTest } from '../../listen-for-test.ts'
 
 interface Row {
   readonly id: string
@@ -48,15 +48,6 @@ async function ask(user: TestUser, change: Partial<CommandContext> = {}): Promis
   }
 }
 
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('not a TCP server')
-  return address.port
-}
-
 describe('in order', () => {
   test('with both providers: every check passes or is a warning, in the order of putting things right', async () => {
     const { user } = await copilotUser()
@@ -84,10 +75,13 @@ describe('in order', () => {
       'port',
       'daemon',
       'callers',
+      'policy',
       'clients',
       'runtime',
     ])
-    expect(rows.filter(({ status, id }) => status !== 'ok' && !['runtime', 'daemon', 'proxy'].includes(id))).toEqual([
+    expect(
+      rows.filter(({ status, id }) => status !== 'ok' && !['runtime', 'daemon', 'proxy', 'policy'].includes(id)),
+    ).toEqual([
       {
         id: 'models',
         provider: 'copilot',
@@ -301,7 +295,7 @@ describe('clock', () => {
 describe('port', () => {
   test('held by somebody else', async () => {
     const { user } = await copilotUser()
-    user.env['COPILOT_PROXY_SERVER_PORT'] = String(await listen(createServer((socket) => socket.destroy())))
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(await listenForTest(createServer((socket) => socket.destroy())))
     const { code, failed, of } = await ask(user)
     expect({ code, failed }).toEqual({ code: 1, failed: ['port'] })
     expect(of('port')[0]?.fix).toContain('copilot-proxy serve --port 0')
@@ -452,7 +446,7 @@ describe('network', () => {
   test('an interrupt ends it at once, whoever is waited for', async () => {
     const { user } = await copilotUser()
     const { promise: connected, resolve } = Promise.withResolvers<void>()
-    const silent = await listen(createServer(() => resolve()))
+    const silent = await listenForTest(createServer(() => resolve()))
     user.env['COPILOT_PROXY_COPILOT_BASE_URL'] = `http://127.0.0.1:${silent}`
     const stop = new AbortController()
     const ran = user.run('doctor --json', { signal: stop.signal })
@@ -474,6 +468,70 @@ test('what is set for the clients is judged by the address in force', async () =
     { status: 'warning', fix: 'Set ANTHROPIC_BASE_URL=http://127.0.0.1:2' },
     { status: 'warning', detail: expect.stringContaining('sends Codex CLI to o.example') },
   ])
+})
+
+/** A user in a folder, which has none of the program's own files, and the rows about its policies. */
+async function userIn(folder: string) {
+  const user = await createUser()
+  const inFolder = { workingDir: () => folder }
+  return {
+    user,
+    policies: async () => (await ask(user, inFolder)).of('policy'),
+    confirm: () => user.run('policy trust --yes', inFolder),
+  }
+}
+
+describe('policies of the workspace of the current folder', () => {
+  const allowing = 'shell:\n  allow: [npm test]\n'
+
+  test('are none in an ordinary folder, and nobody looks for them in its subfolders', async () => {
+    const folder = await makeFolder({ 'inner/.agent-policy.yaml': allowing })
+    const { policies } = await userIn(folder)
+    expect(await policies()).toMatchObject([{ status: 'skipped', detail: 'This folder is no workspace with a policy' }])
+  })
+
+  test('that came with the folder allow nothing until somebody has confirmed them', async () => {
+    const folder = await makeFolder({ '.agent-policy.yaml': allowing })
+    const { policies, confirm } = await userIn(folder)
+    expect(await policies()).toEqual([
+      {
+        id: 'policy',
+        provider: null,
+        status: 'warning',
+        detail: `Not confirmed, so it allows nothing: .agent-policy.yaml in ${folder}`,
+        fix: 'Read and confirm it: copilot-proxy policy trust',
+      },
+    ])
+    await confirm()
+    expect(await policies()).toMatchObject([{ status: 'ok', detail: `The policy of ${folder} is confirmed` }])
+    await writeFile(join(folder, '.agent-policy.yaml'), `${allowing}# changed\n`)
+    expect(await policies()).toMatchObject([{ status: 'warning' }])
+  })
+
+  test('of subfolders count, if the folder belongs to a configured workspace', async () => {
+    const folder = await makeFolder({ 'inner/.agent-policy.yaml': allowing, 'other/a.txt': '' })
+    const { user, policies, confirm } = await userIn(join(folder, 'other'))
+    await writeFile(join(user.home, 'config.yaml'), `workspaces: [{ path: ${JSON.stringify(folder)} }]\n`)
+    expect(await policies()).toMatchObject([
+      { status: 'warning', detail: `Not confirmed, so it allows nothing: inner/.agent-policy.yaml in ${folder}` },
+    ])
+    await confirm()
+    expect(await policies()).toMatchObject([{ status: 'ok' }])
+  })
+
+  test('that only deny need no confirmation, and invalid ones say where to look', async () => {
+    const folder = await makeFolder({ '.agent-policy.yaml': 'writes:\n  deny: [gen]\n' })
+    const { policies } = await userIn(folder)
+    expect(await policies()).toMatchObject([{ status: 'ok' }])
+    await writeFile(join(folder, '.agent-policy.yaml'), 'shell: [')
+    expect(await policies()).toMatchObject([
+      {
+        status: 'warning',
+        detail: expect.stringContaining('.agent-policy.yaml'),
+        fix: expect.stringContaining('policy check'),
+      },
+    ])
+  })
 })
 
 test('what others wrote cannot steer the terminal', async () => {

@@ -4,10 +4,11 @@ import type { ExchangeOutcome } from '../../../src/auth/copilot/github-api.ts'
 import type { CopilotAccount, Quota } from '../../../src/auth/copilot/quota.ts'
 import {
   judgeCodexEntitlement,
+  judgeCodexLogin,
   judgeCodexToken,
   judgeCopilotEntitlement,
+  judgeCopilotLogin,
   judgeCopilotToken,
-  judgeLogin,
   judgeModels,
 } from '../../../src/commands/doctor/account-checks.ts'
 import type { ListingOutcome } from '../../../src/models/try-list.ts'
@@ -23,10 +24,12 @@ import {
   judgeTls,
   judgeTrust,
 } from '../../../src/commands/doctor/machine-checks.ts'
+import type { PortFacts } from '../../../src/commands/doctor/machine-checks.ts'
 import type { Probe, ProbeStage } from '../../../src/commands/doctor/probe.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { toCopilotModel } from '../../../src/models/copilot-model.ts'
-import type { PortHolder } from '../../../src/commands/shared/find-daemon.ts'
+import type { CodexState } from '../../../src/daemon/login-status.ts'
+import type { DaemonHealth } from '../../../src/commands/shared/find-daemon.ts'
 
 /** `failed: what / fix`, a line for each. */
 function lines(findings: Findings): readonly string[] {
@@ -225,12 +228,21 @@ test.each([
 
 describe('login', () => {
   test('nobody at all is a failure of its own kind, nobody at one of two is none', () => {
-    expect(judgeLogin({ kind: 'nobody' }, 'copilot', false)).toEqual([
+    const nobody = { login: undefined, problem: undefined }
+    expect(judgeCopilotLogin(nobody, false)).toEqual([
       { status: 'failed', detail: 'Not logged in', fix: 'Run: copilot-proxy login', nobody: true },
     ])
-    expect(only(judgeLogin({ kind: 'nobody' }, 'copilot', true))).toMatch(/^skipped: /)
-    expect(only(judgeLogin({ kind: 'off', detail: 'Off' }, 'copilot', false))).toBe('skipped: Off')
-    expect(only(judgeLogin({ kind: 'problem', detail: 'd', fix: 'f' }, 'copilot', false))).toBe('failed: d / f')
+    expect(only(judgeCopilotLogin(nobody, true))).toMatch(/^skipped: /)
+    expect(only(judgeCopilotLogin({ ...nobody, problem: 'd' }, false))).toMatch(/^failed: d \/ .*copilot-proxy login$/)
+  })
+
+  test.each<readonly [CodexState, RegExp]>([
+    [{ kind: 'off' }, /^skipped: Off/],
+    [{ kind: 'problem', sentence: 's', detail: 'd', fix: 'f' }, /^failed: d \/ f$/],
+    [{ kind: 'nobody', detail: 'd', fix: 'f', isChosen: true }, /^failed: d \/ f$/],
+    [{ kind: 'nobody', detail: 'd', fix: 'f', isChosen: false }, /^skipped: .*copilot-proxy login codex$/],
+  ])('of Codex: %j', (state, expected) => {
+    expect(only(judgeCodexLogin(state))).toMatch(expected)
   })
 })
 
@@ -359,37 +371,37 @@ describe('login of Codex', () => {
   })
 })
 
-const ours = { kind: 'copilot-proxy', version: '1.0.0', demo: false, isConfigRefused: false } as const
+const free = { code: undefined, daemon: undefined, listener: { kind: 'unknown' }, version: '1.0.0' } as const
+const nginx = { kind: 'process', pid: 7, name: 'nginx' } as const
+/** A daemon on the configured port, unless `url` is another one. */
+const ours = (change: Partial<DaemonHealth> = {}, url = 'http://127.0.0.1:4141') => ({
+  url,
+  health: { ok: true, copilot: 'ok', codex: 'ok', version: '1.0.0', demo: false, isConfigRefused: false, ...change },
+})
+const elsewhere = 'http://127.0.0.1:5000'
 
-test.each<readonly [string | undefined, PortHolder, RegExp]>([
-  [undefined, { kind: 'unknown' }, /^ok: 4141 is free/],
-  ['EADDRINUSE', { ...ours, version: '1.0.0' }, /^ok: copilot-proxy 1\.0\.0 runs/],
-  ['EADDRINUSE', { ...ours, version: '0.9.0' }, /^warning: .*0\.9\.0.*, but version 1\.0\.0 is installed/],
-  ['EADDRINUSE', { ...ours, version: '1.0.0', demo: true }, /^warning: .*simulated/],
+test.each<readonly [Partial<PortFacts>, RegExp]>([
+  [{}, /^ok: 4141 is free; copilot-proxy is not running$/],
+  [{ port: 0 }, /^ok: Each start picks a free port; copilot-proxy is not running$/],
+  [{ daemon: ours() }, /^ok: copilot-proxy 1\.0\.0 runs on port 4141$/],
+  [{ daemon: ours({ version: '0.9.0' }) }, /^warning: .*0\.9\.0.*, but version 1\.0\.0 is installed/],
+  [{ daemon: ours({ demo: true }) }, /^warning: .*on port 4141 .*simulated/],
   [
-    'EADDRINUSE',
-    { ...ours, version: '1.0.0', isConfigRefused: true },
+    { daemon: ours({ isConfigRefused: true }) },
     /^warning: .*older settings, because the configuration file is empty or invalid \/ .*copilot-proxy config check$/,
   ],
+  [{ daemon: ours({}, elsewhere) }, /^ok: copilot-proxy 1\.0\.0 runs in the background at http:\/\/127\.0\.0\.1:5000$/],
+  [{ daemon: ours({ version: '0.9.0' }, elsewhere) }, /^warning: .*in the background at .*1\.0\.0 is installed/],
   [
-    'EADDRINUSE',
-    { kind: 'process', pid: 7, name: 'nginx' },
+    { code: 'EADDRINUSE', listener: nginx, daemon: ours({}, elsewhere) },
     /^failed: .*nginx \(process 7\) \/ Use a free port: copilot-proxy serve --port 0/,
   ],
-  ['EADDRINUSE', { kind: 'unknown' }, /^failed: Port 4141 is in use by another program/],
-  ['EACCES', { kind: 'unknown' }, /^failed: You are not allowed to listen/],
-  ['EADDRNOTAVAIL', { kind: 'unknown' }, /^failed: .*not an address of this machine \/ Set server\.host/],
-  ['EMFILE', { kind: 'unknown' }, /^failed: .*EMFILE/],
-])('a port with %j, held by %j', (code, holder, expected) => {
-  expect(only(judgePort({ host: '127.0.0.1', port: 4141, code, holder, version: '1.0.0' }))).toMatch(expected)
-})
-
-test.each([
-  [undefined, 'ok: 4141 is free; copilot-proxy is not running'],
-  ['http://127.0.0.1:5000', 'ok: 4141 is free; copilot-proxy runs in the background at http://127.0.0.1:5000'],
-])('a free port, with the background daemon at %j', (backgroundUrl, expected) => {
-  const free = { code: undefined, holder: { kind: 'unknown' }, version: '1.0.0' } as const
-  expect(only(judgePort({ host: '127.0.0.1', port: 4141, ...free, backgroundUrl }))).toBe(expected)
+  [{ code: 'EADDRINUSE' }, /^failed: Port 4141 is in use by another program/],
+  [{ code: 'EACCES' }, /^failed: You are not allowed to listen/],
+  [{ code: 'EADDRNOTAVAIL' }, /^failed: .*not an address of this machine \/ Set server\.host/],
+  [{ code: 'EMFILE' }, /^failed: .*EMFILE/],
+])('a port with %j', (change, expected) => {
+  expect(only(judgePort({ host: '127.0.0.1', port: 4141, ...free, ...change }))).toMatch(expected)
 })
 
 test.each([

@@ -1,29 +1,19 @@
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { judgeNetwork } from '../../../src/commands/doctor/machine-checks.ts'
 import { probe } from '../../../src/commands/doctor/probe.ts'
 import type { Probe } from '../../../src/commands/doctor/probe.ts'
 import { createPool } from '../../../src/executors/connection-pool.ts'
+import { listenForTest } from '../../listen-for-test.ts'
 
 /** A host that does this with every connection. */
 async function openHost(onConnection: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>()
   const server = createServer((socket) => {
-    sockets.add(socket)
     socket.on('error', () => {})
     onConnection(socket)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('not a TCP server')
-  return `127.0.0.1:${address.port}`
+  return `127.0.0.1:${await listenForTest(server)}`
 }
 
 /** More than any of these takes; where it is over before, that is what is tested. Ms. */

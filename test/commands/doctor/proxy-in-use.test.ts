@@ -1,8 +1,8 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { proxyInUse } from '../../../src/commands/doctor/probe.ts'
 import { createPool } from '../../../src/executors/connection-pool.ts'
+import { listenForTest } from '../../listen-for-test.ts'
 
 const proxied = { HTTPS_PROXY: 'http://user:example-password@proxy.example:3128' }
 const secure = 'https://api.github.com'
@@ -57,12 +57,7 @@ describe('NO_PROXY is read as the connections of this program read it', () => {
         asked.push(name)
         response.end()
       })
-      server.listen(0, '0.0.0.0')
-      await once(server, 'listening')
-      onTestFinished(() => void server.close())
-      const address = server.address()
-      if (address === null || typeof address === 'string') throw new Error('not a TCP server')
-      return address.port
+      return listenForTest(server, '0.0.0.0')
     }
     const [target, proxy] = await Promise.all([listen('target'), listen('proxy')])
     const env = { HTTP_PROXY: `http://127.0.0.1:${proxy}`, NO_PROXY: text.replace('PORT', String(target)) }

@@ -1,8 +1,8 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { clipboardTools, copyText } from '../../../src/commands/login/desktop.ts'
+import { makeFolder } from '../../tools/session.ts'
 
 const never = new AbortController().signal
 
@@ -22,8 +22,7 @@ test.each([
 
 /** Creates a folder with these tools as shell scripts. A script writes the file `report`. */
 async function desk(tools: Readonly<Record<string, string>>) {
-  const folder = await mkdtemp(join(tmpdir(), 'copy-text-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await makeFolder()
   for (const [name, script] of Object.entries(tools)) {
     await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`)
     await chmod(join(folder, name), 0o755)

@@ -1,9 +1,9 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { watch } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { browserCommand, openBrowser } from '../../../src/commands/login/desktop.ts'
+import { makeFolder } from '../../tools/session.ts'
 
 test.each([
   ['darwin', {}, ['open']],
@@ -18,8 +18,7 @@ test.each([
 })
 
 test('C11 starts the opener with the address and without secrets, neither in its environment nor in its arguments', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'open-browser-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await makeFolder()
   const report = join(folder, 'report')
   await writeFile(
     join(folder, 'xdg-open'),

@@ -1,11 +1,12 @@
 import { createServer } from 'node:http'
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { connectCodexAccount } from '../../../src/commands/login/codex.ts'
 import { manualClock } from '../../auth/support.ts'
 import { exampleJwt, openIssuer, type Answer } from '../../auth/codex/issuer.ts'
 import { createUser, githubVariables, inputOf, openGithub, recordOutput, type TestUser } from '../harness.ts'
+import { listenForTest } from '../../listen-for-test.ts'
 
 const nowSeconds = Math.floor(Date.now() / 1000)
 
@@ -242,7 +243,7 @@ describe('login codex in the browser', () => {
 
   test('with both ports taken it names the login with a code', async () => {
     const { user } = await codexUser()
-    const ports = [await holdPort(), await holdPort()]
+    const ports = [await listenForTest(createServer()), await listenForTest(createServer())]
     await expect(connectCodexAccount(user.context(), { browser: true }, ports)).rejects.toMatchObject({
       exitCode: 1,
       message: expect.stringMatching(
@@ -267,16 +268,6 @@ describe('login codex in the browser', () => {
     expect(await recordsOf(user)).toEqual([])
   })
 })
-
-/** Holds a free port until the test ends. */
-async function holdPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('not a TCP server')
-  return address.port
-}
 
 describe('an option of the other login is refused with 2', () => {
   test.each([

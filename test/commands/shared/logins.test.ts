@@ -1,10 +1,11 @@
 import { createServer } from 'node:http'
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { codexRecordId } from '../../../src/auth/codex/record.ts'
 import { exampleJwt } from '../../auth/codex/issuer.ts'
 import { createUser, githubVariables, inputOf, openGithub, type TestUser } from '../harness.ts'
+import { listenForTest } from '../../listen-for-test.ts'
 
 const hourMs = 3600_000
 const dayMs = 24 * hourMs
@@ -220,11 +221,7 @@ async function answerHealth(health: object): Promise<number> {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify(health))
   })
-  await new Promise<void>((resolve) => daemon.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void daemon.close())
-  const address = daemon.address()
-  if (typeof address !== 'object' || address === null) throw new Error('not a TCP server')
-  return address.port
+  return listenForTest(daemon)
 }
 
 test('without a command, a Codex login is enough to serve: nobody is asked to log in to Copilot', async () => {

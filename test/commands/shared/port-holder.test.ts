@@ -1,24 +1,14 @@
-import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { daemonUrl, findPortHolder, isForeignListener } from '../../../src/commands/shared/find-daemon.ts'
+import { expect, test } from 'vitest'
+import { askHealth, daemonUrl, findPortHolder, isForeignListener } from '../../../src/commands/shared/find-daemon.ts'
+import { listenForTest } from '../../listen-for-test.ts'
+import { makeFolder } from '../../tools/session.ts'
 
 async function listen(answer: RequestListener): Promise<number> {
-  const server = createServer(answer)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  // Proof: a TCP server that listens has an AddressInfo.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return (server.address() as AddressInfo).port
+  return listenForTest(createServer(answer))
 }
 
 const host = '127.0.0.1'
@@ -31,7 +21,6 @@ test('names another copilot-proxy and its version', async () => {
     kind: 'copilot-proxy',
     version: '1.2.3',
     demo: false,
-    isConfigRefused: false,
   })
 })
 
@@ -46,8 +35,7 @@ test.runIf(process.platform === 'linux')('names the process that listens, on Lin
 
 /** A process file system with one process, which listens on port 4141. */
 async function procWith(comm: string, args: readonly string[], uid = 1000): Promise<string> {
-  const procDir = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
-  onTestFinished(() => rm(procDir, { recursive: true }))
+  const procDir = await makeFolder()
   await mkdir(join(procDir, 'net'))
   await writeFile(
     join(procDir, 'net', 'tcp'),
@@ -102,7 +90,7 @@ test('a copilot-proxy says that its configuration file is not what is in force',
   const port = await listen((_request, reply) =>
     reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3', config: 'invalid' })),
   )
-  expect(await findPortHolder(fetch, { host, port })).toMatchObject({ isConfigRefused: true })
+  expect(await askHealth(daemonUrl({ host, port }), fetch)).toMatchObject({ isConfigRefused: true })
 })
 
 test('admits that it does not know', async () => {

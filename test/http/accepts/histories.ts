@@ -1,5 +1,5 @@
 import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
-import { isObject } from '../../../src/json/json.ts'
+import { isObject, objectsOf } from '../../../src/json/json.ts'
 import { tool } from './table.ts'
 import type { Json, Outcome } from './table.ts'
 
@@ -65,19 +65,15 @@ export function responsesRound(id: string, text: string, more: Json = {}): Json 
   }
 }
 
-function objects(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
 /** Messages of a chat request that upstream got. */
 export function sentMessages({ sent }: Outcome): readonly Json[] {
-  return objects(sent['messages'])
+  return objectsOf(sent['messages'])
 }
 
 /** The calls of a chat request that upstream got: ids of the calls, ids of the results, arguments. */
 export function sentCalls(outcome: Outcome) {
   const messages = sentMessages(outcome)
-  const calls = messages.flatMap(({ tool_calls: own }) => objects(own))
+  const calls = messages.flatMap(({ tool_calls: own }) => objectsOf(own))
   return {
     ids: calls.map(({ id }) => String(id)),
     results: messages.filter(({ role }) => role === 'tool').map(({ tool_call_id: id }) => String(id)),

@@ -1,5 +1,5 @@
 import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
-import { isObject } from '../../../src/json/json.ts'
+import { objectOf, textOf } from '../../../src/json/json.ts'
 import { dataOf } from '../client.ts'
 
 /** What an answer says and calls, in no API's form. */
@@ -30,10 +30,10 @@ export function readAnswer(caller: UpstreamDialectId, text: string): ReadAnswer 
       return chatAnswer(events)
     case 'responses':
       return responsesAnswer(
-        isStream ? object(events.findLast(({ type }) => isLast(type))?.['response']) : object(events[0]),
+        isStream ? objectOf(events.findLast(({ type }) => isLast(type))?.['response']) : objectOf(events[0]),
       )
     case 'messages':
-      return isStream ? streamedMessage(events) : message(object(events[0]))
+      return isStream ? streamedMessage(events) : message(objectOf(events[0]))
   }
 }
 
@@ -42,19 +42,11 @@ function isLast(type: unknown): boolean {
 }
 
 function parsed(text: string): Json {
-  return object(JSON.parse(text))
-}
-
-function object(value: unknown): Json {
-  return isObject(value) ? value : {}
+  return objectOf(JSON.parse(text))
 }
 
 function list(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.map(object) : []
-}
-
-function string(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+  return Array.isArray(value) ? value.map(objectOf) : []
 }
 
 /** Arguments as a value; a text that is no JSON stays a text. */
@@ -68,19 +60,19 @@ function valueOf(text: string): unknown {
 
 function chatAnswer(events: readonly Json[]): ReadAnswer {
   const choices = events.flatMap(({ choices: each }) => list(each))
-  const deltas = choices.map((choice) => object(choice['delta'] ?? choice['message']))
+  const deltas = choices.map((choice) => objectOf(choice['delta'] ?? choice['message']))
   const calls = new Map<unknown, { name: string; text: string }>()
   for (const [at, call] of deltas.flatMap(({ tool_calls: each }) => list(each)).entries()) {
-    const given = object(call['function'])
+    const given = objectOf(call['function'])
     const index = call['index'] ?? at
     const known = calls.get(index) ?? { name: '', text: '' }
     calls.set(index, {
-      name: known.name + string(given['name']),
-      text: known.text + string(given['arguments']),
+      name: known.name + textOf(given['name']),
+      text: known.text + textOf(given['arguments']),
     })
   }
   return {
-    text: deltas.map(({ content }) => string(content)).join(''),
+    text: deltas.map(({ content }) => textOf(content)).join(''),
     calls: [...calls.values()].map(({ name, text }) => ({ name, arguments: valueOf(text) })),
     finish: choices.findLast((choice) => (choice['finish_reason'] ?? null) !== null)?.['finish_reason'],
   }
@@ -92,11 +84,11 @@ function responsesAnswer({ output }: Json): ReadAnswer {
     text: items
       .filter(({ type }) => type === 'message')
       .flatMap(({ content }) => list(content))
-      .map(({ text }) => string(text))
+      .map(({ text }) => textOf(text))
       .join(''),
     calls: items
       .filter(({ type }) => type === 'function_call')
-      .map(({ name, arguments: text }) => ({ name: string(name), arguments: valueOf(string(text)) })),
+      .map(({ name, arguments: text }) => ({ name: textOf(name), arguments: valueOf(textOf(text)) })),
     finish: undefined,
   }
 }
@@ -104,10 +96,10 @@ function responsesAnswer({ output }: Json): ReadAnswer {
 function message({ content, stop_reason: finish }: Json): ReadAnswer {
   const blocks = list(content)
   return {
-    text: blocks.map(({ text }) => string(text)).join(''),
+    text: blocks.map(({ text }) => textOf(text)).join(''),
     calls: blocks
       .filter(({ type }) => type === 'tool_use')
-      .map(({ name, input }) => ({ name: string(name), arguments: input })),
+      .map(({ name, input }) => ({ name: textOf(name), arguments: input })),
     finish,
   }
 }
@@ -117,11 +109,11 @@ function streamedMessage(events: readonly Json[]): ReadAnswer {
     .filter(({ type }) => type === 'content_block_start')
     .map(({ index, content_block: block }) => {
       const deltas = events.filter((each) => each['type'] === 'content_block_delta' && each['index'] === index)
-      const pieces = deltas.map(({ delta }) => object(delta))
-      const json = pieces.map(({ partial_json: piece }) => string(piece)).join('')
-      const text = pieces.map((piece) => string(piece['text'])).join('')
-      return Object.assign(object(block), { text, ...(json !== '' && { input: valueOf(json) }) })
+      const pieces = deltas.map(({ delta }) => objectOf(delta))
+      const json = pieces.map(({ partial_json: piece }) => textOf(piece)).join('')
+      const text = pieces.map((piece) => textOf(piece['text'])).join('')
+      return Object.assign(objectOf(block), { text, ...(json !== '' && { input: valueOf(json) }) })
     })
   const end = events.findLast(({ type }) => type === 'message_delta')
-  return message({ content: blocks, stop_reason: object(end?.['delta'])['stop_reason'] })
+  return message({ content: blocks, stop_reason: objectOf(end?.['delta'])['stop_reason'] })
 }

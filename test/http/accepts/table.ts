@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
-import { isObject } from '../../../src/json/json.ts'
+import { isObject, textOf, objectOf } from '../../../src/json/json.ts'
 import type { CopilotSettings } from '../../upstreams/copilot/settings.ts'
 import { STRICT } from '../../upstreams/copilot/refusals/rows.ts'
 import { STREAMING_ROUTES } from '../../upstreams/copilot/routes.ts'
@@ -94,17 +94,12 @@ async function ask(proxy: Proxy, { caller, model, body, headers = {} }: Accepted
 }
 
 function jsonOf(text: string): Json {
-  const value: unknown = JSON.parse(text)
-  return isObject(value) ? value : {}
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+  return objectOf(JSON.parse(text))
 }
 
 function errorOf(text: string): Pick<Outcome, 'error' | 'code'> {
   const { error } = jsonOf(text)
-  const fields = isObject(error) ? error : {}
+  const fields = objectOf(error)
   const { message = text, code, type } = fields
   return { error: textOf(message), code: textOf(code) || textOf(type) }
 }
@@ -141,7 +136,7 @@ export function sentTools({ sent }: Outcome): readonly { readonly name: unknown;
   return flat(sent['tools']).map((each) => {
     const inner = isObject(each['function']) ? each['function'] : each
     const schema = inner['parameters'] ?? inner['input_schema']
-    return { name: inner['name'], schema: isObject(schema) ? schema : {} }
+    return { name: inner['name'], schema: objectOf(schema) }
   })
 }
 

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createCreditLimit } from '../../../src/http/access/key-limits.ts'
@@ -131,8 +129,7 @@ const spent = (period: string, retryAfterSeconds: number) =>
   })
 
 test('a budget and its lifting survive a restart, and end with the day and the month of this machine', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'copilot-proxy-budget-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await makeFolder()
   const file = join(folder, 'usage.sqlite')
   let time = new Date(2026, 10, 29, 12).getTime()
   const settings = loaded({ file: 'usage: { credits-per-day: 10, credits-per-month: 15 }', env: {} }).config
@@ -185,8 +182,7 @@ test('running requests count with the average, so that concurrent ones exceed th
 })
 
 test('requests that cost nothing do not make concurrent ones look cheap, also after a restart', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'budget-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await makeFolder()
   const log = recordingLog()
   const open = () =>
     createUsageRecorder({ file: join(folder, 'usage.sqlite'), now: Date.now, setTimer: () => () => {}, log })

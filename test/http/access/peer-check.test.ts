@@ -182,8 +182,7 @@ const line = (local: number, remote: number, { uid, inode = 17, state = '01' }: 
 const isRefused = async (check: PeerCheck, socket: Socket) => (await check.refusalOf(socket)) !== undefined
 
 async function emptyTables(): Promise<string> {
-  const procDir = await mkdtemp(join(tmpdir(), 'copilot-proxy-proc-'))
-  onTestFinished(() => rm(procDir, { recursive: true }))
+  const procDir = await makeFolder()
   await mkdir(join(procDir, 'net'))
   for (const name of ['tcp', 'tcp6'])
     await writeFile(join(procDir, 'net', name), '  sl  local_address rem_address   st\n')

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { makeFolder } from '../../tools/session.ts'
 import { openProxy } from '../harness.ts'
@@ -63,6 +64,24 @@ test('with several workspaces, a message names its session', async () => {
   })
   expect((await postMessage(proxy, { text: 'x' })).json()).toMatchObject({ error: { param: 'sessionId' } })
   expect((await postMessage(proxy, { text: 'x', sessionId: 'app' })).status).toBe(202)
+})
+
+test('the files that a message can name are listed by the rules of the workspace', async () => {
+  const root = await makeFolder({
+    'b.js': '',
+    'src/a.js': '',
+    'ignored.js': '',
+    'hidden.js': '',
+    '.gitignore': 'ignored.js',
+    '.agent-policy.yaml': 'reads: { deny: [hidden.js] }',
+  })
+  const proxy = await openProxy({ file: `workspaces: [{ path: ${root}, name: app }]` })
+  const reply = await proxy.send('/sessions/app/files')
+  expect(reply.json()).toEqual({ files: ['.agent-policy.yaml', '.gitignore', 'b.js', 'src/a.js'], truncated: false })
+  await rm(root, { recursive: true })
+  const gone = await proxy.send('/sessions/app/files')
+  expect(gone.status).toBe(409)
+  expect(gone.json()).toMatchObject({ error: { code: 'files_failed', message: expect.stringMatching(/\.$/) } })
 })
 
 test('without a workspace, every route says so, and none is suggested', async () => {

@@ -1,4 +1,5 @@
 import { parseScript } from './script.ts'
+import { parseJson } from '../../../src/json/json.ts'
 
 interface MarkerRow {
   readonly name: string
@@ -231,7 +232,7 @@ const NUMBERS = new Map<MarkerName, readonly [least: number, most: number]>([
 ])
 
 function isAcceptable(name: MarkerName, [word, second]: readonly string[]): boolean {
-  if (name === 'tool') return second === undefined || isJson(second)
+  if (name === 'tool') return second === undefined || parseJson(second) !== undefined
   if (name === 'script') return parseScript(second ?? word ?? '') !== undefined
   const range = NUMBERS.get(name)
   if (range === undefined) return true
@@ -240,13 +241,4 @@ function isAcceptable(name: MarkerName, [word, second]: readonly string[]): bool
 
 function isNumber(word: string | undefined): word is string {
   return word !== undefined && /^\d+$/.test(word)
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }

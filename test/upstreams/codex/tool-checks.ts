@@ -1,6 +1,6 @@
 import type { Outcome } from '../http/outcome.ts'
 import type { ResponsesTool } from '../copilot/responses/request.ts'
-import { isObject } from '../../../src/json/json.ts'
+import { objectOf } from '../../../src/json/json.ts'
 import { badSchema, checkToolChoice as checkChoice, refuseTool } from '../copilot/responses/tool-checks.ts'
 import { inJson, invalid, missing } from './refusals.ts'
 import type { CodexCall, CodexSubject } from './request.ts'
@@ -53,7 +53,7 @@ function refuseSchema({ type, name, parameters, tools = [] }: ResponsesTool, pat
     if (refusal !== undefined) return refusal
   }
   if (type !== 'function' || parameters === undefined || parameters === null) return undefined
-  const schema = isObject(parameters) ? parameters : {}
+  const schema = objectOf(parameters)
   if (schema['type'] !== 'object') {
     const given = schema['type'] === undefined ? '"None"' : JSON.stringify(schema['type'])
     return badSchema(name, path, `schema must be a JSON Schema of 'type: "object"', got 'type: ${given}'.`)

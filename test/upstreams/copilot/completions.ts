@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { invalidBody } from './failures.ts'
 import { jsonReply, streamReply, textReply } from '../http/outcome.ts'
 import type { Outcome } from '../http/outcome.ts'
+import { parseJson } from '../../../src/json/json.ts'
 
 /** Body of `POST /v1/engines/ENGINE/completions` (docs/copilot-wire.md, "Images and completions"). */
 const completion = z.looseObject({
@@ -38,12 +39,4 @@ export function answerCompletions(engine: string, bodyText: string): Outcome {
   const counts = { prompt_tokens: Math.ceil(prompt.length / 4), completion_tokens: told.length * n }
   const usage = { ...counts, total_tokens: counts.prompt_tokens + counts.completion_tokens }
   return streamReply([...pieces, ...ends, event({ choices: [], usage }), 'data: [DONE]\n\n'])
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

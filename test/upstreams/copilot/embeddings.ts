@@ -3,6 +3,7 @@ import { invalidBody, modelNotSupported } from './failures.ts'
 import { MODELS } from './models.ts'
 import { jsonReply, textReply } from '../http/outcome.ts'
 import type { HeaderMap, Outcome } from '../http/outcome.ts'
+import { parseJson } from '../../../src/json/json.ts'
 
 const FULL_DIMENSIONS = 1536
 const MAX_INPUTS = 512
@@ -56,12 +57,4 @@ function hash(text: string): number {
   let value = 0x811c9dc5
   for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
   return value === 0 ? 1 : value
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

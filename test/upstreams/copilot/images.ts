@@ -3,6 +3,7 @@ import { invalidBody, modelNotSupported, wrongEndpoint } from './failures.ts'
 import type { DemoModels } from './catalogue-models.ts'
 import { jsonReply } from '../http/outcome.ts'
 import type { HeaderMap, Outcome } from '../http/outcome.ts'
+import { parseJson } from '../../../src/json/json.ts'
 
 /** Body of `POST /v1/images/generations` as GitHub's CLI sends it (docs/copilot-wire.md, "Images and completions"). */
 const generation = z.looseObject({
@@ -35,12 +36,4 @@ export function answerImages(bodyText: string, models: DemoModels, nowMs: number
     },
     headers,
   )
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -2,7 +2,7 @@ import type { SseEvent } from '../../../sse/decode.ts'
 import type { ReplySeed, TurnDecoder } from '../../dialect.ts'
 import { mintId } from '../../engine/ids.ts'
 import { makerOf } from '../../engine/opaque-envelope.ts'
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf, objectOf } from '../../../json/json.ts'
 import type { Opaque, TurnEvent, TurnStop } from '../../turn.ts'
 import { type FinishReason, isFinishReason, type WireChoice, type WireDelta, type WireToolCall } from '../wire.ts'
 import { decodeUsage } from '../usage.ts'
@@ -127,7 +127,6 @@ function thoughtOf(delta: WireDelta): string | undefined {
 /** The text of a delta. Parts other than text are dropped: a Turn cannot hold them. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
   return objectsOf(content)
     .map(({ text }) => text)
     .filter(isFilled)
@@ -194,7 +193,7 @@ function decodeCall(state: DecodeState, call: WireToolCall, events: TurnEvent[])
   const { index, id, custom, function: called } = call
   if (typeof index !== 'number') return
   const isCustom = isObject(custom)
-  const body = isCustom ? custom : isObject(called) ? called : {}
+  const body = isCustom ? custom : objectOf(called)
   if (isFilled(id) && isFilled(body['name'])) {
     const slot = newSlot(state, events)
     state.tools.set(index, { slot, hasArguments: false })

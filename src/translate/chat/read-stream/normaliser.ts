@@ -1,7 +1,7 @@
 import { Fault } from '../../../errors.ts'
 import type { SseEvent } from '../../../sse/decode.ts'
 import { refuseDamaged, toStreamFault } from '../../engine/reply/stream-fault.ts'
-import { isFilled, isObject, objectsOf, parseObject } from '../../../json/json.ts'
+import { isFilled, isObject, objectsOf, parseObject, objectOf } from '../../../json/json.ts'
 import { extrasOf, isBlank, mergeExtras, kindOf } from '../extras.ts'
 import type { WireChoice, WireChunk, WireDelta, FinishReason } from '../wire.ts'
 import { hasError, isPlain, normaliseChunk, takeUsage } from './chunk.ts'
@@ -191,8 +191,7 @@ function readChoice(
 
 /** An upstream that does not stream has a message in place of the delta. */
 function deltaOf({ delta, message }: WireChoice): WireDelta {
-  if (isObject(delta)) return delta
-  return isObject(message) ? message : {}
+  return isObject(delta) ? delta : objectOf(message)
 }
 
 /** Runaway whitespace after complete arguments ends the answer. Before complete arguments there is no usable answer. */

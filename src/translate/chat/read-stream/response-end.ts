@@ -1,4 +1,4 @@
-import { countOf, isFilled, isObject, objectsOf } from '../../../json/json.ts'
+import { countOf, isFilled, isObject, objectsOf, objectOf } from '../../../json/json.ts'
 import type { FinishReason, WireChunk, WireDelta } from '../wire.ts'
 
 /**
@@ -7,7 +7,7 @@ import type { FinishReason, WireChunk, WireDelta } from '../wire.ts'
  * and the finish reason. Source: OpenAI API reference, Responses, 2026-11.
  */
 export function readResponseEnd({ response: value, copilot_usage: beside }: WireChunk) {
-  const response = isObject(value) ? value : {}
+  const response = objectOf(value)
   const { id, created_at: created, model, usage, copilot_usage: copilotUsage, incomplete_details: details } = response
   return {
     chunk: {

@@ -1,7 +1,6 @@
 import { Fault } from '../../../errors.ts'
 import { type ArgumentScan, scanArguments, startArgumentScan } from '../../engine/reply/argument-scan.ts'
-import { parseIfJson } from '../../engine/request/json-body.ts'
-import { isFilled, isObject, stringify } from '../../../json/json.ts'
+import { isFilled, isObject, stringify, objectOf, parseJson } from '../../../json/json.ts'
 import type { WireFunction, WireToolCall } from '../wire.ts'
 
 /** Functions take JSON, custom tools take any text. */
@@ -103,7 +102,7 @@ export function closeToolCalls(state: ToolCalls, truncated: boolean): WireToolCa
 /** Whether every call so far could be executed. Whitespace alone counts as no arguments. */
 export function areToolCallsComplete(state: ToolCalls): boolean {
   return state.seen.every(
-    (call) => call.kind === 'custom' || call.arguments.trim() === '' || parseIfJson(call.arguments) !== undefined,
+    (call) => call.kind === 'custom' || call.arguments.trim() === '' || parseJson(call.arguments) !== undefined,
   )
 }
 
@@ -219,7 +218,7 @@ function isWritten(
 function readEntry(wire: WireToolCall, choice: number): ToolEntry {
   const kind = isObject(wire.custom) ? 'custom' : 'function'
   const value = wire[kind]
-  const body: WireFunction = isObject(value) ? value : {}
+  const body: WireFunction = objectOf(value)
   return {
     wire,
     kind,

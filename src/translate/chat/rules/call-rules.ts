@@ -1,4 +1,4 @@
-import { isObject } from '../../../json/json.ts'
+import { objectOf } from '../../../json/json.ts'
 import { createIdSource, startTurn } from '../../engine/tool-codec/call-ids.ts'
 import { toObjectText } from '../../engine/tool-codec/tool-payload.ts'
 import { counted, mapMessages, type Outcome } from '../request-changes.ts'
@@ -10,8 +10,7 @@ import type { Rule, Target, ChatDraft } from './rule.ts'
 type Call = NonNullable<ChatMessage['tool_calls']>[number]
 
 function functionOf(call: Call): { readonly [key: string]: unknown } {
-  const called = call['function']
-  return isObject(called) ? called : {}
+  return objectOf(call['function'])
 }
 
 export const callRules: readonly Rule[] = [

@@ -1,4 +1,4 @@
-import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
+import { isFilled, isObject, type JsonObject, textOf, objectOf } from '../../../json/json.ts'
 import { removeAt } from '../../engine/learned-refusals.ts'
 import { mapMessages } from '../request-changes.ts'
 import type { ChatMessage, ChatPart } from '../wire.ts'
@@ -77,7 +77,7 @@ function unsignedCallsAsText(messages: readonly ChatMessage[]): readonly ChatMes
 }
 
 function describe({ function: called, custom }: JsonObject): { readonly name: string; readonly input: string } {
-  const { name, arguments: json, input } = isObject(called) ? called : isObject(custom) ? custom : {}
+  const { name, arguments: json, input } = isObject(called) ? called : objectOf(custom)
   return { name: textOf(name), input: textOf(json ?? input) }
 }
 
@@ -86,10 +86,6 @@ function withCallsAsText(content: ChatMessage['content'], calls: readonly JsonOb
   const text = described.map(({ name, input }) => `[Called ${name} with ${input}]`).join('\n')
   if (typeof content === 'object' && content !== null) return [...content, { type: 'text', text }]
   return isFilled(content) ? `${content}\n\n${text}` : text
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }
 
 function partsOf(name: string, content: ChatMessage['content']): readonly ChatPart[] {

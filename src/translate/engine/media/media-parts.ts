@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../../json/json.ts'
+import { isObject, type JsonObject, isGiven } from '../../../json/json.ts'
 
 /** Kinds of parts that not every route and model takes. */
 export type MediaKind = 'image' | 'document'
@@ -21,10 +21,6 @@ function mediaKindOf(part: JsonObject): MediaKind | undefined {
   const isUntyped = type === undefined || type === null
   const kind = isUntyped ? (isGiven(url) ? 'image' : isGiven(file) ? 'document' : undefined) : kinds.get(type)
   return kind === 'document' && isText(part) ? undefined : kind
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
 }
 
 /** Whether the decoders of all dialects make the document a text. */

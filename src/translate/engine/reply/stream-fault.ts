@@ -1,7 +1,7 @@
 import { Fault } from '../../../errors.ts'
 import { adviceOfName } from '../../../upstream-errors/advice.ts'
 import { toUpstreamMessage } from '../../../upstream-errors/message.ts'
-import { isFilled, isObject, isTooComplex } from '../../../json/json.ts'
+import { isFilled, isObject, isTooComplex, objectOf } from '../../../json/json.ts'
 
 /**
  * Upstream's error codes by the HTTP status they imply, for failures inside a 200 stream. Sources: docs/copilot-wire.md,
@@ -82,7 +82,7 @@ const notRetryable: ReadonlySet<string | undefined> = new Set([
  * @returns Fault `upstream_status` if the error implies a status, else `upstream_failed`
  */
 export function toStreamFault(error: unknown, redact: (text: string) => string): Fault {
-  const fields = isObject(error) ? error : {}
+  const fields = objectOf(error)
   const text = isObject(error) ? fields['message'] : error
   const message = isFilled(text)
     ? toUpstreamMessage(text, redact)

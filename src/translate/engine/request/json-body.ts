@@ -27,15 +27,6 @@ export function parseObjectBytes(bytes: Buffer): JsonObjectBytes | undefined {
   return value !== undefined && scan.ok ? { bytes, value, members: scan.members } : undefined
 }
 
-/** Undefined for a text that is not JSON. */
-export function parseIfJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const scanCodes = {
   maxDepth: 'nesting_too_deep',
   maxMembers: 'too_many_members',

@@ -1,4 +1,4 @@
-import { isObject, objectsOf, type JsonObject } from '../../../json/json.ts'
+import { isObject, objectsOf, type JsonObject, objectOf } from '../../../json/json.ts'
 import { isEmptySchema, isObjectOrNull, sortedJson, textsOf, without, type Removed } from './keywords.ts'
 
 /**
@@ -49,12 +49,12 @@ export function moveIntoBranches(schema: JsonObject, removed: Removed[], budget:
   const outer: Outer =
     budget.left < 0
       ? { types, properties: {}, required: [], items: undefined }
-      : { types, properties: isObject(properties) ? properties : {}, required: textsOf(required) ?? [], items }
+      : { types, properties: objectOf(properties), required: textsOf(required) ?? [], items }
   const names: Progress = { taken: new Set(), refused: new Set() }
   const keywords: Progress = { taken: new Set(), refused: new Set() }
   const moved = fitting.map((branch) => moveInto(branch, outer, names, keywords))
   const isLeft = (name: string, { taken, refused }: Progress): boolean => refused.has(name) || !taken.has(name)
-  const left = Object.entries(isObject(properties) ? properties : {}).filter(([name]) => isLeft(name, names))
+  const left = Object.entries(objectOf(properties)).filter(([name]) => isLeft(name, names))
   if (left.length > 0) removed.push(['properties', Object.fromEntries(left)])
   if (textsOf(required)?.length && isLeft('required', keywords)) removed.push(['required', required])
   if (!isEmptySchema(items) && isLeft('items', keywords)) removed.push(['items', items])

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../../json/json.ts'
+import { isObject, type JsonObject, isGiven } from '../../../json/json.ts'
 import { sortedJson, textsOf, type Removed, type SchemaNotes } from './keywords.ts'
 import { resolveReference } from './references.ts'
 
@@ -21,7 +21,7 @@ export interface Root {
 export function toObjectSchema(parameters: unknown, notes: SchemaNotes): Root {
   if (!isObject(parameters)) return { schema: { type: 'object', properties: {} }, removed: [] }
   const { type, properties, required } = parameters
-  if (type === 'object' && isObject(properties) && !combining.some((keyword) => isSet(parameters[keyword]))) {
+  if (type === 'object' && isObject(properties) && !combining.some((keyword) => isGiven(parameters[keyword]))) {
     return { schema: parameters, removed: [] }
   }
   const members = new Map<string, unknown>(Object.entries(parameters))
@@ -35,19 +35,15 @@ export function toObjectSchema(parameters: unknown, notes: SchemaNotes): Root {
   )
   if (named.required.size > new Set(textsOf(required)).size) members.set('required', [...named.required])
   for (const keyword of LOST_AT_ROOT) {
-    if (isSet(parameters[keyword])) notes.lost.add(keyword)
+    if (isGiven(parameters[keyword])) notes.lost.add(keyword)
     members.delete(keyword)
   }
   for (const keyword of ALTERNATIVES) {
     const value = parameters[keyword]
-    if (isSet(value) && !(keyword === 'allOf' && collector.isExact(listOf(value)))) removed.push([keyword, value])
+    if (isGiven(value) && !(keyword === 'allOf' && collector.isExact(listOf(value)))) removed.push([keyword, value])
     members.delete(keyword)
   }
   return { schema: isSameAs(parameters, members) ? parameters : Object.fromEntries(members), removed }
-}
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -89,11 +85,11 @@ function createCollector(root: JsonObject) {
     const own = isObject(properties) ? Object.entries(properties) : []
     const names: readonly unknown[] = Array.isArray(required) ? required : []
     for (const name of names) if (typeof name === 'string') result.required.add(name)
-    const parts = isSet(schema['allOf']) ? [...listOf(schema['allOf'])] : []
+    const parts = isGiven(schema['allOf']) ? [...listOf(schema['allOf'])] : []
     if (typeof $ref === 'string') parts.push(resolveReference(root, $ref))
     const inner = parts.map((part) => named(part, level + 1))
     const unions = ['anyOf', 'oneOf'].flatMap((keyword) =>
-      isSet(schema[keyword]) ? [unionOf(listOf(schema[keyword]).map((branch) => named(branch, level + 1)))] : [],
+      isGiven(schema[keyword]) ? [unionOf(listOf(schema[keyword]).map((branch) => named(branch, level + 1)))] : [],
     )
     for (const [name, value] of own) result.properties.set(name, value)
     for (const part of inner) {

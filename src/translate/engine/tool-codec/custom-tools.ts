@@ -1,5 +1,6 @@
 import type { CustomTool, FunctionTool } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
+import { textOf } from '../../../json/json.ts'
 
 /** Offers a freeform tool as a function with one string parameter, to an upstream that knows functions only. */
 export function wrapCustom(tool: CustomTool, warnings: Warning[]): FunctionTool {
@@ -23,5 +24,5 @@ export function wrapCustom(tool: CustomTool, warnings: Warning[]): FunctionTool 
 
 /** The arguments of a call of such a function. @param input of the freeform tool */
 export function wrapInput(input: unknown): string {
-  return JSON.stringify({ input: typeof input === 'string' ? input : '' })
+  return JSON.stringify({ input: textOf(input) })
 }

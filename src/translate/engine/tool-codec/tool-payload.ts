@@ -1,5 +1,4 @@
-import { callerJsonLimits, isObject, type JsonObject } from '../../../json/json.ts'
-import { parseIfJson } from '../request/json-body.ts'
+import { callerJsonLimits, isObject, type JsonObject, parseJson } from '../../../json/json.ts'
 import { scanMembers } from '../../../json/json-members.ts'
 
 /** Those of a request body, whose check does not look inside strings. Arguments may have many members. */
@@ -21,7 +20,7 @@ export function toToolInput(text: string): JsonObject {
 
 /** The arguments of a call in an answer. An answer that was cut has what a streaming caller got, and no wrapped text. */
 export function toAnswerInput(text: string): JsonObject {
-  const closed = parseIfJson(closeJson(text))
+  const closed = parseJson(closeJson(text))
   return isObject(closed) && Object.keys(closed).length === 0 ? closed : toToolInput(text)
 }
 
@@ -29,13 +28,13 @@ function readObject(text: string): { readonly text: string; readonly value: Json
   if (text.trim() === '') return { text: '{}', value: {} }
   // A value beyond these limits may be too deep to serialise.
   if (!scanMembers(text, LIMITS).ok) return wrap(text)
-  const value = parseIfJson(text)
+  const value = parseJson(text)
   if (isObject(value)) return { text, value }
   // Some models write `null` for no arguments.
   if (value === null) return { text: '{}', value: {} }
   if (value !== undefined) return wrap(text)
   const closed = closeJson(text)
-  const object = parseIfJson(closed)
+  const object = parseJson(closed)
   // An object without members must not replace a text that has more.
   const isClosed = isObject(object) && (Object.keys(object).length > 0 || /^[\s{}]*$/.test(text))
   return isClosed ? { text: closed, value: object } : wrap(text)
@@ -85,7 +84,7 @@ export function closeJson(text: string): string {
         if (
           char !== undefined &&
           /[\d}a-z.+-]/i.test(char) &&
-          parseIfJson(`[${literalEndingAt(text, at)}]`) !== undefined
+          parseJson(`[${literalEndingAt(text, at)}]`) !== undefined
         ) {
           closableEnd = at + 1
         }

@@ -2,7 +2,7 @@ import { Fault } from '../../../errors.ts'
 import type { ReplySeed, TurnDecoder } from '../../dialect.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { makerOf } from '../../engine/opaque-envelope.ts'
-import { isFilled, isObject, objectsOf, parseObject } from '../../../json/json.ts'
+import { isFilled, isObject, objectsOf, parseObject, textOf } from '../../../json/json.ts'
 import type { Opaque, TurnEvent, TurnStop } from '../../turn.ts'
 import { foldDelta, startBlockFold, toBlock, type BlockFold } from '../fold.ts'
 import { toUsage } from '../usage.ts'
@@ -230,8 +230,4 @@ function toDetail({ category, explanation }: JsonObject) {
     ...(isFilled(category) && { category }),
     ...(isFilled(explanation) && { explanation }),
   }
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -1,4 +1,4 @@
-import { isObject } from '../../../json/json.ts'
+import { isObject, textOf } from '../../../json/json.ts'
 import { imageTypeOf } from '../../engine/media/image-type.ts'
 import { isSealed, openOpaque } from '../../engine/opaque-envelope.ts'
 import { describeSearch } from '../../web-search.ts'
@@ -185,10 +185,6 @@ export const blockRows: readonly BlockRow[] = [
     },
   },
 ]
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
 
 /** The signature or ciphertext of a thinking block. */
 function stateOf(block: MessagesBlock): string {

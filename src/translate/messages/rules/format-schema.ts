@@ -1,4 +1,4 @@
-import { isObject } from '../../../json/json.ts'
+import { isObject, objectOf } from '../../../json/json.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import type { MessagesBlock } from '../wire.ts'
 
@@ -55,7 +55,7 @@ const MAX_DEPTH = 100
 export function toFormatSchema(schema: JsonObject): FormatSchema {
   const removed = new Set<string>()
   const fitted = fit(schema, removed, 0)
-  return { schema: isObject(fitted) ? fitted : {}, removed: [...removed] }
+  return { schema: objectOf(fitted), removed: [...removed] }
 }
 
 function fit(schema: unknown, removed: Set<string>, depth: number): unknown {

@@ -1,5 +1,5 @@
 import { refuseValue } from '../../engine/request/invalid.ts'
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf, textOf } from '../../../json/json.ts'
 import { isSealed, openOpaque } from '../../engine/opaque-envelope.ts'
 import type {
   MessageItem,
@@ -166,7 +166,7 @@ function decodeCall(
 ): ToolCallItem | undefined {
   const { call_id: id, name, namespace } = item
   if (!isFilled(id) || !isFilled(name)) return undefined
-  const text = typeof input === 'string' ? input : ''
+  const text = textOf(input)
   return {
     type: 'tool_call',
     kind,

@@ -1,6 +1,6 @@
 import type { ReplySeed, TurnDecoder } from '../../dialect.ts'
 import { makerOf } from '../../engine/opaque-envelope.ts'
-import { isFilled, isObject } from '../../../json/json.ts'
+import { isFilled, isObject, objectOf } from '../../../json/json.ts'
 import type { Citation, Opaque, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import { type PartContainer, partEvents, textKinds } from '../text-events.ts'
 import { copilotUsageOf, toUsage } from '../usage.ts'
@@ -189,7 +189,7 @@ function decodeOpaque(
 
 /** Other actions open pages of a search that was already reported. */
 function decodeSearch(state: DecodeState, slots: ItemSlots, { id, action }: WireObject, out: TurnEvent[]): void {
-  const { type = 'search', query, queries } = isObject(action) ? action : {}
+  const { type = 'search', query, queries } = objectOf(action)
   if (type !== 'search') return
   state.searches += 1
   const first: unknown = Array.isArray(queries) ? queries[0] : undefined
@@ -199,7 +199,7 @@ function decodeSearch(state: DecodeState, slots: ItemSlots, { id, action }: Wire
 
 function decodeEnd(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
   const { type, response } = event
-  const { usage, incomplete_details: details } = isObject(response) ? response : {}
+  const { usage, incomplete_details: details } = objectOf(response)
   const counted = toUsage(usage, copilotUsageOf(event))
   if (counted !== undefined) out.push({ type: 'usage', usage: withSearches(counted, state.searches) })
   const cut = type === 'response.incomplete' ? cutReason(details) : undefined

@@ -2,7 +2,7 @@ import { Fault } from '../../../errors.ts'
 import type { ReplyEffects, ToolIdentity } from '../../engine/reply-effects.ts'
 import { scanArguments, startArgumentScan } from '../../engine/reply/argument-scan.ts'
 import type { JsonObject } from '../../../json/json.ts'
-import { isFilled, isObject, objectsOf, parseObject } from '../../../json/json.ts'
+import { isFilled, isObject, objectsOf, parseObject, textOf } from '../../../json/json.ts'
 import { shortCallId } from '../items/item.ts'
 import { type TextKind, textKinds } from '../text-events.ts'
 import type { WireEvent, WireObject } from '../wire.ts'
@@ -167,7 +167,7 @@ function toCustomCall(state: NormaliserState, item: WireObject): WireObject | un
   if (identity === undefined) return undefined
   const { arguments: json, ...members } = item
   const { name, namespace } = identity
-  const text = typeof json === 'string' ? json : ''
+  const text = textOf(json)
   const input = parseObject(text)?.['input']
   return {
     ...members,

@@ -9,7 +9,7 @@ import {
   type Outcome,
   type Rule as EngineRule,
 } from '../../engine/apply-rules.ts'
-import { isObject, type JsonObject } from '../../../json/json.ts'
+import { isObject, type JsonObject, textOf } from '../../../json/json.ts'
 import type { EncodeContext } from '../../dialect.ts'
 import { editAt, learnedFieldsRule, learnedValues, removeAt } from '../../engine/learned-refusals.ts'
 import { refuseTooManyTools } from '../../engine/request/shared-checks.ts'
@@ -254,7 +254,7 @@ const settingRules: readonly Rule[] = [
   memberRule('stream_options', 'no obfuscation', REQUESTS, withoutObfuscation, isApi),
   memberRule('stream_options', 'options of delivery', CODEX, fitChatgptStreamOptions, isChatgpt),
   memberRule('service_tier', 'no usual tier', CODEX, (tier) => (usualTiers.has(tier) ? undefined : tier), isChatgpt),
-  memberRule('instructions', 'instructions stated', CODEX, (text) => (typeof text === 'string' ? text : ''), isChatgpt),
+  memberRule('instructions', 'instructions stated', CODEX, (text) => textOf(text), isChatgpt),
   memberRule(
     'prompt_cache_options',
     'no cache options',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { dialects } from '../../../../src/translate/dialects.ts'
 import type { UpstreamDialectId } from '../../../../src/translate/dialect.ts'
-import { isObject, type JsonObject, objectsOf } from '../../../../src/json/json.ts'
+import { type JsonObject, objectsOf, objectOf } from '../../../../src/json/json.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { fc } from '../../../fast-check.ts'
 import { encodeContext, traits } from '../../turns.ts'
@@ -82,7 +82,7 @@ function pass(dialect: UpstreamDialectId, steps: readonly Step[]) {
   const request = dialects[dialect].decodeRequest(text)
   const passed = dialects[dialect].upstream.passRequest(request, encodeContext(traits(model)))
   const body: unknown = JSON.parse(String(passed?.body))
-  return { steps: read(isObject(body) ? body : {}), warnings: passed?.warnings.map(formatWarning) ?? [] }
+  return { steps: read(objectOf(body)), warnings: passed?.warnings.map(formatWarning) ?? [] }
 }
 
 describe.each(['chat', 'messages', 'responses'] as const)('a history of %s', (dialect) => {

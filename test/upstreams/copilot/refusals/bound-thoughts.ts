@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { isObject } from '../../../../src/json/json.ts'
+import { isObject, objectsOf, textOf } from '../../../../src/json/json.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
 import { limitsOf, BLOCK_BINDING } from '../models.ts'
 import { MESSAGES } from './row.ts'
 import type { RefusalRow, SentRequest } from './row.ts'
-import { blocksIn, entriesIn, textIn } from './sent-parts.ts'
+import { blocksIn, entriesIn } from './sent-parts.ts'
 
 /** Fingerprints of what stands before a thought: system and tools, then each message. */
 type Prefix = readonly [head: string, ...messages: string[]]
@@ -16,12 +16,8 @@ export type BoundThoughts = Map<string, Prefix>
 export function bindThoughts(bound: BoundThoughts, body: JsonObject, frames: readonly string[]): void {
   for (const frame of frames) {
     const signature = /"signature":"([^"]+)"/.exec(frame)?.[1]
-    if (signature !== undefined) bound.set(signature, prefixOf(body, messagesIn(body)))
+    if (signature !== undefined) bound.set(signature, prefixOf(body, objectsOf(body['messages'])))
   }
-}
-
-function messagesIn({ messages }: JsonObject): readonly JsonObject[] {
-  return Array.isArray(messages) ? messages.filter(isObject) : []
 }
 
 function prefixOf({ system, tools }: JsonObject, messages: readonly JsonObject[]): Prefix {
@@ -60,7 +56,7 @@ export const boundThoughtRow: RefusalRow = {
     const messages = entriesIn(sent)
     for (const [index, message] of messages.entries()) {
       for (const [at, block] of blocksIn(message).entries()) {
-        const bound = block['type'] === 'thinking' ? sent.bound.get(textIn(block['signature'])) : undefined
+        const bound = block['type'] === 'thinking' ? sent.bound.get(textOf(block['signature'])) : undefined
         if (bound !== undefined && !fits(prefixOf(sent.body, messages.slice(0, index)), bound)) {
           return `messages.${index}.content.${at}: Invalid \`signature\` in \`thinking\` block. The block is bound to a different conversation.`
         }

@@ -1,7 +1,8 @@
 import { CHAT, isAny, isClaude, isGemini, isGpt, MESSAGES, RESPONSES, withCode } from './row.ts'
 import type { RefusalRow } from './row.ts'
 import { sizeOf, typeOfBytes } from './image-bytes.ts'
-import { blocksIn, entriesIn, imagesIn, objectsIn } from './sent-parts.ts'
+import { blocksIn, entriesIn, imagesIn } from './sent-parts.ts'
+import { objectsOf } from '../../../../src/json/json.ts'
 
 // Images and documents.
 
@@ -59,7 +60,7 @@ export const fileRows: readonly RefusalRow[] = [
       for (const [index, message] of entriesIn(sent).entries()) {
         for (const [at, block] of blocksIn(message).entries()) {
           if (block['type'] !== 'tool_result') continue
-          const inner = objectsIn(block['content']).findIndex(({ cache_control: mark }) => (mark ?? null) !== null)
+          const inner = objectsOf(block['content']).findIndex(({ cache_control: mark }) => (mark ?? null) !== null)
           if (inner >= 0) {
             return `messages.${index}.content.${at}.tool_result.content.${inner}.cache_control: cache_control may not be set within tool_result.content. Set it on the tool_result block instead.`
           }

@@ -1,8 +1,8 @@
-import { isObject } from '../../../../src/json/json.ts'
+import { isObject, objectsOf, textOf } from '../../../../src/json/json.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
 import { CHAT, isAny, isClaude, isGpt, MESSAGES, withCode } from './row.ts'
 import type { RefusalRow, SentRequest } from './row.ts'
-import { blocksIn, callsIn, entriesIn, objectsIn, stopsIn, textIn } from './sent-parts.ts'
+import { blocksIn, callsIn, entriesIn, stopsIn } from './sent-parts.ts'
 
 // Earlier messages: ids, arguments, texts, reasoning, unknown members.
 
@@ -23,7 +23,7 @@ function isJsonObject(text: string): boolean {
 function idsIn(sent: SentRequest): readonly { readonly id: string; readonly path: string }[] {
   const results = entriesIn(sent).flatMap((message, index) =>
     message['role'] === 'tool'
-      ? [{ id: textIn(message['tool_call_id']), path: `messages.${index}.content.0.tool_result.tool_use_id` }]
+      ? [{ id: textOf(message['tool_call_id']), path: `messages.${index}.content.0.tool_result.tool_use_id` }]
       : [],
   )
   return [
@@ -36,7 +36,7 @@ function idsIn(sent: SentRequest): readonly { readonly id: string; readonly path
 function textsOf(message: JsonObject): readonly string[] {
   const { content } = message
   if (typeof content === 'string') return [content]
-  return blocksIn(message).flatMap(({ type, text }) => (type === 'text' ? [textIn(text)] : []))
+  return blocksIn(message).flatMap(({ type, text }) => (type === 'text' ? [textOf(text)] : []))
 }
 
 /** Members that clients of other services keep in a conversation. */
@@ -179,7 +179,7 @@ export const historyRows: readonly RefusalRow[] = [
     scope: 'if asked',
     source: 'microsoft/copilot-intellij-feedback#1976, microsoft/vscode#297388',
     judge: (sent) => {
-      const at = entriesIn(sent).findIndex(({ reasoning_opaque: opaque }) => textIn(opaque) !== '')
+      const at = entriesIn(sent).findIndex(({ reasoning_opaque: opaque }) => textOf(opaque) !== '')
       return at < 0
         ? undefined
         : `messages.${at}.content.0: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`
@@ -195,7 +195,7 @@ export const historyRows: readonly RefusalRow[] = [
       const at = messages.findLastIndex(({ role }) => role === 'assistant')
       const last = messages[at]
       if (!isThinking(sent) || last === undefined || messages.at(-1)?.['role'] !== 'tool') return undefined
-      return objectsIn(last['tool_calls']).length === 0 || textIn(last['reasoning_opaque']) !== ''
+      return objectsOf(last['tool_calls']).length === 0 || textOf(last['reasoning_opaque']) !== ''
         ? undefined
         : `messages.${at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`tool_use\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`
     },

@@ -1,6 +1,6 @@
 import type { InferenceSubject } from '../../inference.ts'
 import type { InferencePath } from '../../inference.ts'
-import { isObject } from '../../../../src/json/json.ts'
+import { objectOf } from '../../../../src/json/json.ts'
 import { invalidBody } from '../failures.ts'
 import type { Outcome } from '../../http/outcome.ts'
 import { boundThoughtRow } from './bound-thoughts.ts'
@@ -56,7 +56,7 @@ export function refuseAsReported(
   const parsed: unknown = JSON.parse(call.bodyText)
   const sent = {
     path,
-    body: isObject(parsed) ? parsed : {},
+    body: objectOf(parsed),
     bodyBytes: Buffer.byteLength(call.bodyText),
     header: call.header,
     model,

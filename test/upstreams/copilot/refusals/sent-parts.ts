@@ -1,4 +1,4 @@
-import { isObject } from '../../../../src/json/json.ts'
+import { isObject, objectOf, textOf, objectsOf } from '../../../../src/json/json.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
 import type { SentRequest } from './row.ts'
 
@@ -14,18 +14,10 @@ export interface SentTool {
   readonly tool: JsonObject
 }
 
-export function objectsIn(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-export function textIn(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
 /** The messages of Chat and Messages, the items of Responses. */
 export function entriesIn({ path, body }: SentRequest): readonly JsonObject[] {
-  if (path !== '/responses') return objectsIn(body['messages'])
-  return typeof body['input'] === 'string' ? [{ role: 'user', content: body['input'] }] : objectsIn(body['input'])
+  if (path !== '/responses') return objectsOf(body['messages'])
+  return typeof body['input'] === 'string' ? [{ role: 'user', content: body['input'] }] : objectsOf(body['input'])
 }
 
 /** Function tools, also those of namespaces and of items that add tools. */
@@ -38,12 +30,12 @@ export function toolsIn(sent: SentRequest): readonly SentTool[] {
 }
 
 function flatTools(tools: unknown, path: string): readonly Omit<SentTool, 'at'>[] {
-  return objectsIn(tools).flatMap((tool, at) => {
+  return objectsOf(tools).flatMap((tool, at) => {
     const own = `${path}[${at}]`
     if (tool['type'] === 'namespace') return flatTools(tool['tools'], `${own}.tools`)
     const inner = isObject(tool['function']) ? tool['function'] : tool
     const schema = inner['parameters'] ?? inner['input_schema']
-    return [{ path: own, name: textIn(inner['name']), schema: schema ?? undefined, tool }]
+    return [{ path: own, name: textOf(inner['name']), schema: schema ?? undefined, tool }]
   })
 }
 
@@ -63,30 +55,30 @@ export function callsIn(sent: SentRequest): readonly SentCall[] {
     if (sent.path === '/responses') {
       if (entry['type'] !== 'function_call') return []
       const { call_id: id, name, arguments: text } = entry
-      return [{ id: textIn(id), name: textIn(name), arguments: textIn(text), entry: index, at: 0 }]
+      return [{ id: textOf(id), name: textOf(name), arguments: textOf(text), entry: index, at: 0 }]
     }
     if (sent.path === '/v1/messages') {
       return blocksIn(entry)
         .map((block, at) => ({ block, at }))
         .filter(({ block }) => block['type'] === 'tool_use')
         .map(({ block: { id, name }, at }) => ({
-          id: textIn(id),
-          name: textIn(name),
+          id: textOf(id),
+          name: textOf(name),
           arguments: undefined,
           entry: index,
           at,
         }))
     }
-    return objectsIn(entry['tool_calls']).map(({ id, function: given }, at) => {
-      const { name, arguments: text } = isObject(given) ? given : {}
-      return { id: textIn(id), name: textIn(name), arguments: textIn(text), entry: index, at }
+    return objectsOf(entry['tool_calls']).map(({ id, function: given }, at) => {
+      const { name, arguments: text } = objectOf(given)
+      return { id: textOf(id), name: textOf(name), arguments: textOf(text), entry: index, at }
     })
   })
 }
 
 /** Parts or blocks of a message; [] if its content is a text. */
 export function blocksIn({ content }: JsonObject): readonly JsonObject[] {
-  return objectsIn(content)
+  return objectsOf(content)
 }
 
 export interface SentImage {
@@ -106,9 +98,9 @@ export function imagesIn(sent: SentRequest): readonly SentImage[] {
   return entriesIn(sent).flatMap((entry, index) => {
     if (sent.path === '/responses') {
       return (['content', 'output'] as const).flatMap((member) =>
-        objectsIn(entry[member]).flatMap((part, at) =>
+        objectsOf(entry[member]).flatMap((part, at) =>
           part['type'] === 'input_image'
-            ? [imageOf(textIn(part['image_url']), `input[${index}].${member}[${at}]`, part['detail'])]
+            ? [imageOf(textOf(part['image_url']), `input[${index}].${member}[${at}]`, part['detail'])]
             : [],
         ),
       )
@@ -120,7 +112,7 @@ export function imagesIn(sent: SentRequest): readonly SentImage[] {
       const image = part['image_url']
       if (!isObject(image)) return []
       return [
-        imageOf(textIn(image['url']), `messages.${index}.content.${at}.image.source.base64.data`, image['detail']),
+        imageOf(textOf(image['url']), `messages.${index}.content.${at}.image.source.base64.data`, image['detail']),
       ]
     })
   })
@@ -135,9 +127,9 @@ function imagesOfBlock(block: JsonObject, path: string): readonly SentImage[] {
   return [
     {
       path: `${path}.image.source.base64.data`,
-      mediaType: textIn(source['media_type']),
-      data: textIn(source['data']),
-      url: textIn(source['url']),
+      mediaType: textOf(source['media_type']),
+      data: textOf(source['data']),
+      url: textOf(source['url']),
       detail: undefined,
     },
   ]

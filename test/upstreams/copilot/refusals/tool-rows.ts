@@ -1,10 +1,10 @@
-import { isObject } from '../../../../src/json/json.ts'
+import { isObject, objectsOf, textOf } from '../../../../src/json/json.ts'
 import { schemaFailure } from '../failures.ts'
 import { limitsOf } from '../models.ts'
 import { emptyString, missing } from '../responses/refusals.ts'
 import { CHAT, isAny, isClaude, isGemini, isGpt, MESSAGES, RESPONSES, withCode } from './row.ts'
 import type { RefusalRow, SentRequest } from './row.ts'
-import { callsIn, entriesIn, objectsIn, textIn, toolsIn } from './sent-parts.ts'
+import { callsIn, entriesIn, toolsIn } from './sent-parts.ts'
 import { subschemas } from './subschemas.ts'
 
 // Tools, their names and the choice among them.
@@ -15,8 +15,8 @@ const LONGEST_ON_BEDROCK = 64
 /** Lists in which namespaces may stand, with their paths. */
 function toolLists(sent: SentRequest) {
   return [
-    { path: 'tools', tools: objectsIn(sent.body['tools']) },
-    ...entriesIn(sent).map((item, at) => ({ path: `input[${at}].tools`, tools: objectsIn(item['tools']) })),
+    { path: 'tools', tools: objectsOf(sent.body['tools']) },
+    ...entriesIn(sent).map((item, at) => ({ path: `input[${at}].tools`, tools: objectsOf(item['tools']) })),
   ]
 }
 
@@ -38,7 +38,7 @@ function undescribed(sent: SentRequest, fails: (description: unknown) => boolean
 
 function namesOnMessages(sent: SentRequest): readonly string[] {
   const { tool_choice: choice } = sent.body
-  const chosen = isObject(choice) ? [textIn(choice['name'])] : []
+  const chosen = isObject(choice) ? [textOf(choice['name'])] : []
   return [...toolsIn(sent).map(({ name }) => name), ...callsIn(sent).map(({ name }) => name), ...chosen]
 }
 
@@ -75,9 +75,9 @@ export const toolRows: readonly RefusalRow[] = [
     scope: 'everywhere',
     source: 'openai/codex#36957, decolua/9router#1758',
     judge: (sent) => {
-      const parts = entriesIn(sent).flatMap(({ content }) => objectsIn(content))
+      const parts = entriesIn(sent).flatMap(({ content }) => objectsOf(content))
       const isPlain = parts.some(
-        ({ type, encrypted_content: text }) => type === 'encrypted_content' && !textIn(text).startsWith('gAAAA'),
+        ({ type, encrypted_content: text }) => type === 'encrypted_content' && !textOf(text).startsWith('gAAAA'),
       )
       return isPlain ? 'Encrypted content could not be decrypted or parsed.' : undefined
     },
