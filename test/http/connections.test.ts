@@ -57,11 +57,11 @@ test.each(['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 'POST / HTTP/1.1\r\nHost: a\r\nC
     watchExchanges(server)
     const socket = connect(port, '127.0.0.1')
     socket.write(request.repeat(count - 1) + request.replace('Host', 'Connection: close\r\nHost'))
-    let before = -1
-    while (before !== received || received === 0) {
+    let before: number
+    do {
       before = received
       await setTimeout(200)
-    }
+    } while (before === 0 || before !== received)
     // Those in one or two pieces of what Node reads.
     expect(received).toBeLessThan(4000)
     mayAnswer.resolve()

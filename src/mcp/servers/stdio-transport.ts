@@ -48,16 +48,20 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
   let isClosing = false
   let isBroken = false
   let unread = 0
+  /** Whether the program is ended for what it has done. */
+  let isStopped = false
 
   /** Keeps the chunks of a line until its end, because joining them for each chunk would take quadratic time. */
   function read(chunk: Buffer): void {
+    if (isStopped) return
     let from = 0
-    for (let end = chunk.indexOf('\n'); end !== -1 && reason === undefined; end = chunk.indexOf('\n', from)) {
+    for (let end = chunk.indexOf('\n'); end !== -1; end = chunk.indexOf('\n', from)) {
       const line = Buffer.concat([...parts, chunk.subarray(from, end)]).toString('utf8')
       parts = []
       partBytes = 0
       from = end + 1
       if (line.trim() !== '') receive(line)
+      if (isStopped) return
     }
     if (reason !== undefined) return
     parts.push(chunk.subarray(from))
@@ -82,6 +86,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
   }
 
   function stop(why: string): void {
+    isStopped = true
     reason = why
     parts = []
     void transport.close()

@@ -193,11 +193,11 @@ test('a message that makes no sense closes the connection, and a lost server is 
   }
   const complex = ['['.repeat(2_000_000) + ']'.repeat(2_000_000), `[${'{},'.repeat(2_000_000)}0]`]
   for (const a of complex) {
-    const { offer, seen, socket, closed } = on.connect(own)
-    await offer('it')
-    await seen(({ type }) => type === 'version')
-    socket.send(`{"type":"message","channel":1,"message":{"jsonrpc":"2.0","method":"odd","params":{"a":${a}}}}`)
-    expect(await closed).toBe(1008)
+    const bad = on.connect(own)
+    await bad.offer('it')
+    await bad.seen(({ type }) => type === 'version')
+    bad.socket.send(`{"type":"message","channel":1,"message":{"jsonrpc":"2.0","method":"odd","params":{"a":${a}}}}`)
+    expect(await bad.closed).toBe(1008)
   }
   const it = on.connect(own)
   await it.offer('it')
