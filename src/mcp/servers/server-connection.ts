@@ -109,6 +109,8 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let tools: readonly Tool[] = []
   /** Why tools of the list are left out. */
   let problems: readonly string[] = []
+  /** Those of all lists that were logged. */
+  const said = new Set<string>()
   let lists: ServerOffers = noOffers
 
   /** @param given a clause. What the program wrote last is part of the reason. */
@@ -195,6 +197,9 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     const read = readTools(found.tools, { prefix, names, isTrusted })
     problems = read.problems.slice(0, maxProblems)
     for (const reason of problems) {
+      // A server may change its list at any rate.
+      if (said.has(reason) || said.size >= maxProblems) continue
+      said.add(reason)
       log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
       deps.tell?.(`The MCP server "${name}" has a tool that cannot be used: ${deps.redact(reason)}.`)
     }

@@ -56,6 +56,8 @@ function tools() {
       tool('slow', { inputSchema: { type: 'object', properties: { text: { type: 'string', pattern: '^(a+)+$' } } } }),
     ]
   }
+  if (mode === 'shapeless')
+    return [{ name: 'shapeless' }, tool('change', hints({ readOnlyHint: true, openWorldHint: false }))]
   if (mode === 'dot first') return [tool('q.x'), tool('q/x')]
   if (mode === 'slash first') return [tool('q/x'), tool('q.x')]
   if (mode === 'many') return Array.from({ length: 1000 }, (_, index) => tool(`t${index}`))

@@ -223,6 +223,14 @@ test('malicious names and schemas are left out, and slow patterns are stopped', 
   })
 })
 
+test('a tool that is left out is in the log once, however often the list changes', async () => {
+  const { call, log, listing } = await openServers({ it: serverOf('shapeless') })
+  // Each call reads the list that the call before has announced.
+  for (let count = 0; count < 4; count += 1) await call('it_change')
+  expect(log.lines.filter(({ message }) => message === 'a tool of an MCP server is left out')).toHaveLength(1)
+  expect(listing()).toMatchObject([{ problems: [expect.stringContaining('inputSchema')] }])
+})
+
 test('a changed configuration ends, starts and replaces servers', async () => {
   const { call, configure, names } = await openServers({ one: serverOf(), two: serverOf() })
   await call('one_echo')
