@@ -146,7 +146,8 @@ export const helpText = {
     examples: ['status', 'status --json'],
   },
   models: {
-    about: 'Asks the running copilot-proxy, or the providers if it is not running.',
+    about: `
+    Asks the running copilot-proxy. If it is not running, asks the providers and renews the logins that are due.`,
     examples: ['models', 'models gpt-5-mini', 'models --json'],
   },
   modelsEnable: {

@@ -146,7 +146,7 @@ describe('undo', () => {
     expect(await texts()).toEqual(['one\n', 'one\n'])
     expect((await run(['undo'])).stdout).toMatch(/an undo +a\.txt\n.*undone +a\.txt\n/)
     const listed = JSON.parse((await run(['undo', '--json'])).stdout) as { changes: readonly { id: string }[] }
-    expect(listed.changes).toMatchObject([{ undone_by: listed.changes[1]?.id }, { undoes: [listed.changes[0]?.id] }])
+    expect(listed.changes).toMatchObject([{ undoneBy: listed.changes[1]?.id }, { undoes: [listed.changes[0]?.id] }])
   })
 
   test('with later edits names the lines that differ, and changes nothing', async () => {
@@ -207,8 +207,8 @@ describe('undo --to', () => {
   test('a file that has changed since refuses it, and --keep-files goes back without files', async () => {
     const { agent, run, texts, root } = await openShop()
     await agent(apply(patchOf('a.txt', 'one', 'two'), patchOf('b.txt', 'one', 'two')))
-    const { changes } = JSON.parse((await run(['undo', '--json'])).stdout) as { changes: readonly { run_id: string }[] }
-    const message = changes[0]?.run_id ?? ''
+    const { changes } = JSON.parse((await run(['undo', '--json'])).stdout) as { changes: readonly { runId: string }[] }
+    const message = changes[0]?.runId ?? ''
     await writeFile(join(root, 'a.txt'), 'mine\n')
     await writeFile(join(root, 'b.txt'), 'mine\n')
     expect(await run(['undo', '--to', message])).toMatchObject({
