@@ -82,7 +82,7 @@ export async function requireLogin(context: CommandContext, settings: LoadedSett
  * The newest stored login; undefined if none exists.
  * @throws RecordStoreError if records exist and none can be used
  */
-export async function findCodexRecord(
+async function findCodexRecord(
   context: CommandContext,
   settings: AuthSettings,
   reading: Reading = {},
@@ -108,6 +108,14 @@ export function loginReaders(context: CommandContext, settings: LoadedSettings, 
     sleep: (ms) => context.sleep(ms, signal).catch(() => {}),
     signal,
   }
+}
+
+/** Results of tools are redacted as the daemon redacts them, so a process that makes no use of the logins has to know them too. */
+export async function noteLogins(context: CommandContext, settings: LoadedSettings): Promise<void> {
+  // Reading encrypted logins could open a window of the keychain.
+  if (settings.config.auth.store !== 'file') return
+  const reading = { isReadOnly: true, isSilent: true }
+  await Promise.allSettled([findLogin(context, settings, reading), findCodexRecord(context, settings, reading)])
 }
 
 /** The account and its plan. */

@@ -5,6 +5,7 @@ import { runProgram } from '../../../src/commands/program.ts'
 import { createStyle, type Output } from '../../../src/terminal/output.ts'
 import { scriptOf } from '../../agent/support.ts'
 import { makeFolder } from '../../tools/session.ts'
+import { copilotUser, logInToCodex } from '../doctor/logged-in.ts'
 import { createUser, openGithub, recordOutput, upstreamVariables } from '../harness.ts'
 
 const patchOf = (name: string, before: string, after: string): string =>
@@ -128,6 +129,18 @@ describe('undo', () => {
     for (const name of Object.keys(login)) user.env[name] = undefined
     expect(await user.run('undo --yes', { workingDir: () => root })).toMatchObject({ code: 0, stderr: '' })
     expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('one\n')
+  })
+
+  test('without a running copilot-proxy asks no provider, and renews no login', async () => {
+    const root = await makeFolder({ 'a.txt': 'one\n' })
+    const { github, user } = await copilotUser()
+    const { codex, path } = await logInToCodex(user, -10)
+    const seen = [github.log.length, codex.log.length]
+    const stored = await readFile(path, 'utf8')
+    const { code, stdout } = await user.run('undo --json', { workingDir: () => root })
+    expect({ code, changes: JSON.parse(stdout).changes }).toEqual({ code: 0, changes: [] })
+    expect([github.log.length, codex.log.length]).toEqual(seen)
+    expect(await readFile(path, 'utf8')).toBe(stored)
   })
 
   test('without a terminal lists the changes, and undoes only with --yes', async () => {
