@@ -57,6 +57,7 @@ const clients = [
   { name: 'Copilot SDK', package: '@github/copilot-sdk', pattern: /copilot sdk/i },
   { name: 'Copilot language server', package: '@github/copilot-language-server', pattern: /language.server/i },
   { name: 'Copilot CLI', package: '@github/copilot', pattern: /copilot cli|byok|cli\.official/i },
+  { name: 'acpx', package: 'acpx', pattern: /acpx/i },
   { name: 'MCP reference servers', package: undefined, pattern: /server-|reference-servers/i },
 ] as const
 

@@ -350,9 +350,9 @@ function registerRoutes(
   registerSessionRoutes(fastify, sessionParts)
   registerChangeRoutes(fastify, sessionParts)
   const mcpServers = deps.mcpServers ?? (() => undefined)
-  registerServersRoutes(fastify, { companion, mcpServers })
   const { handshakes } = shared
   const relays = registerRelayRoute(fastify, { companion, mcpServers, handshakes, pingMs: deadlines.pingMs })
+  registerServersRoutes(fastify, { companion, mcpServers, serversOf: relays.serversOf })
   const mcp = registerMcpRoute(fastify, {
     config,
     workspaces: () => deps.workspaces?.(),

@@ -182,7 +182,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   const companion = createCompanionSwitch({
     config,
     workspacesDir: options.workspacesDir,
-    consentsDir: given.workspacesDir,
+    sessionsDir: demo === undefined ? options.workspacesDir : demo.sessionsDir,
     gatewayDir: options.gatewayDir,
     keepsSessions: options.keepsSessions ?? true,
     homeDir: options.homeDir,

@@ -1,5 +1,7 @@
-import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
+import type { AvailableCommand, SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
 import type { RunMode } from '../api/run.ts'
+import type { PromptList } from '../api/sessions.ts'
+import { visible } from '../terminal/visible.ts'
 
 /** The modes of a session, as an editor lists them. The first one is that of a new session. */
 const modes: readonly { readonly id: RunMode; readonly name: string; readonly description: string }[] = [
@@ -57,6 +59,14 @@ export function describeChoices(
     modes: { currentModeId: mode, availableModes: [...modes] },
     configOptions: models.length === 0 ? [modeOption] : [modeOption, modelOption],
   }
+}
+
+/** Describes the prompts with which a message can begin. Editors put `/` before the name. */
+export function describeCommands(prompts: PromptList['prompts']): readonly AvailableCommand[] {
+  return prompts.map(({ server, name, description = '', arguments: given = [] }) => {
+    const hint = given.map((each) => (each.required === true ? each.name : `[${each.name}]`)).join(' ')
+    return { name: `${server}:${name}`, description: visible(description), ...(hint !== '' && { input: { hint } }) }
+  })
 }
 
 /** Returns undefined if there is no such option or value. */

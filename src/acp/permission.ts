@@ -58,14 +58,6 @@ export function toQuestion(root: string, approval: ApprovalEvent): Question {
   }
 }
 
-/** The tool with which a run in the mode `plan` asks a person to accept its plan. Only a pending approval has the plan. */
-const submitTool = 'mcp.plan.submit'
-
-/** Whether a person has accepted the plan of a run, which goes on in the mode `agent` then. */
-export function isAcceptedPlan({ tool, state }: ApprovalEvent): boolean {
-  return tool === submitTool && state !== 'pending' && state !== 'refuse' && state !== 'expired'
-}
-
 /** An option for each decision that can be made. `optionId` is the decision. */
 function toOptions(approval: ApprovalEvent): PermissionOption[] {
   const { always, plan, policy } = approval

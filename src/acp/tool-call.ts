@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
 import { isObject } from '../json/json.ts'
-import { parseDiff } from '../page/static/diff-lines.js'
+import { parseDiff, parsePatch } from '../page/static/diff-lines.js'
 import { subjectOf } from '../page/static/tool-words.js'
 import { visible } from '../terminal/visible.ts'
 
@@ -45,7 +45,7 @@ export function locationsOf(root: string, args: unknown): ToolCallLocation[] {
   if (!isObject(args)) return []
   const { path, files, range, unifiedDiff } = args
   const listed = Array.isArray(files) ? files.filter((each) => typeof each === 'string') : []
-  const patched = typeof unifiedDiff === 'string' ? parseDiff(unifiedDiff).map((file) => file.path) : []
+  const patched = typeof unifiedDiff === 'string' ? parsePatch(unifiedDiff).map((file) => file.path) : []
   if (typeof path !== 'string') return toLocations(root, [...listed, ...patched])
   const line = isObject(range) && typeof range['start'] === 'number' ? { line: range['start'] } : {}
   return [{ path: join(root, path), ...line }]
@@ -60,7 +60,11 @@ export function toLocations(root: string, paths: readonly string[]): ToolCallLoc
  * part of a file, and editors show hunks of large files quicker than the files.
  */
 export function diffsOf(root: string, unifiedDiff: string): ToolCallContent[] {
-  return parseDiff(unifiedDiff).flatMap(({ path, change, hunks }) =>
+  return toDiffs(root, parseDiff(unifiedDiff))
+}
+
+function toDiffs(root: string, files: ReturnType<typeof parseDiff>): ToolCallContent[] {
+  return files.flatMap(({ path, change, hunks }) =>
     hunks.map(({ lines }) => ({
       type: 'diff' as const,
       path: join(root, path),
@@ -77,11 +81,11 @@ function textOf(lines: readonly { readonly kind: string; readonly text: string }
     .join('')
 }
 
-/** Returns the change that the arguments of a call state. A patch in another format than a unified diff has none. */
+/** Returns the change that the arguments of a call state. */
 export function diffsOfArgs(root: string, args: unknown): ToolCallContent[] {
   if (!isObject(args)) return []
   const { unifiedDiff, path, oldText, newText } = args
-  if (typeof unifiedDiff === 'string') return diffsOf(root, unifiedDiff)
+  if (typeof unifiedDiff === 'string') return toDiffs(root, parsePatch(unifiedDiff))
   if (typeof path !== 'string' || typeof oldText !== 'string' || typeof newText !== 'string') return []
   return [{ type: 'diff', path: join(root, path), oldText, newText }]
 }

@@ -8,6 +8,7 @@ import type {
 import type { DaemonEvent, DoneEvent, ToolEvent } from '../api/events.ts'
 import type { ContextUse, PlanItem, RunOutcome, ToolOutcome } from '../api/run.ts'
 import { instructionsSentence } from '../page/static/context-words.js'
+import { withUndoCommand } from '../terminal/undo-command.ts'
 import { visible } from '../terminal/visible.ts'
 import {
   diffsOf,
@@ -53,6 +54,8 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
   let credits = creditsBefore
   let creditsOfRun = 0
   let notices = 0
+  /** The last notice of the runs, which may be the reason why one has ended. */
+  let lastNotice = ''
   const takesNotices = isOffered(client.session?.notices)
   const takesCompactions = isOffered(client.session?.compaction)
 
@@ -96,12 +99,13 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
   function done(event: DoneEvent): readonly SessionUpdate[] {
     const { outcome, reason, summary } = event
     const hasActed = acting.delete(event.id)
-    // The model's text was shown as it arrived.
-    const [facts = ''] = summary.split(/^The model says:$/m)
+    // The model's text was shown as it arrived. In the mode `chat`, it is all.
+    const [facts = ''] = summary.trim() === event.answer.trim() ? [] : summary.split(/^The model says:$/m)
     const lines = facts.trim().split('\n')
-    const told = lines.filter((line) => line !== '' && line !== reason)
+    const told = lines.filter((line) => line !== '' && line !== reason).map((line) => withUndoCommand(line, event.id))
     if (outcome === 'completed') return hasActed && told.length > 0 ? [notice(told.join('\n'))] : []
-    return [notice([reason, ...(hasActed ? told : [])].join('\n'), 'warning')]
+    const news = [...(reason === lastNotice ? [] : [reason]), ...(hasActed ? told : [])]
+    return news.length === 0 ? [] : [notice(news.join('\n'), 'warning')]
   }
 
   return {
@@ -111,7 +115,10 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
         case 'fragment': {
           const { id, kind, text, step = 0 } = event
           if (kind === 'step') return []
-          if (kind === 'notice') return [notice(text)]
+          if (kind === 'notice') {
+            lastNotice = text
+            return [notice(text)]
+          }
           const update = message(`${id}/${step}/${kind}`, text)
           return [kind === 'thinking' ? { ...update, sessionUpdate: 'agent_thought_chunk' } : update]
         }

@@ -255,11 +255,15 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
       ...(!isUnasked && { approve }),
     })
-    const result = await calling.catch((error: unknown) => {
-      // The summary lists a stopped command too, because it may have changed files.
-      if (started !== undefined && isStop(error)) commands.push({ argv: started, exitCode: undefined })
-      throw error
-    })
+    const result = await calling
+      .catch((error: unknown) => {
+        // The summary lists a stopped command too, because it may have changed files.
+        if (started !== undefined && isStop(error)) commands.push({ argv: started, exitCode: undefined })
+        throw error
+      })
+      .finally(() => {
+        if (started !== undefined) deps.openFiles?.noteCommand()
+      })
     const changed = await noteChange({ tool, callId, result, intended, snapshot })
     const { exitCode } = result
     if (intended.argv !== undefined && typeof exitCode === 'number') commands.push({ argv: intended.argv, exitCode })

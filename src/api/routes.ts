@@ -334,7 +334,9 @@ export const ownRoutes: readonly OwnRoute[] = [
   {
     method: 'get',
     path: '/sessions/{id}/prompts',
-    summary: 'Lists the prompts of the MCP servers of a session, and starts these servers',
+    summary:
+      'Lists the prompts of the MCP servers of a session, and starts these servers. Of a conversation: those of its editor too',
+    query: { conversation: z.string().optional() },
     answer: 'PromptList',
   },
   {

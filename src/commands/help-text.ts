@@ -313,7 +313,9 @@ export const helpText = {
     examples: ['service status', 'service status --json'],
   },
   policy: {
-    about: 'A policy is a file .agent-policy.yaml in the folder of a workspace. Without one, tools may only read.',
+    about:
+      'A policy is a file .agent-policy.yaml in the folder of a workspace. Without one, the agent asks before each change and ' +
+      'each command, and other tools only read.',
     examples: ['policy init', 'policy trust', 'policy check src/index.ts', 'policy check -- npm test'],
   },
   page: {

@@ -122,7 +122,8 @@ function entryOf(command: string): string {
 }
 
 const beforeCommands = `# What agents and tools may change and run in this folder.
-# While all rules below are comments, they may only read, and no secrets.
+# While all rules below are comments, the agent asks before each change and each
+# command, and all others only read, and no secrets.
 # When you have changed this file, confirm it: copilot-proxy policy trust
 # To check a file or a command, run:
 #   copilot-proxy policy check src/index.ts

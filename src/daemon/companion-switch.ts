@@ -12,10 +12,10 @@ export interface CompanionSwitchDeps
     Pick<CompanionDeps, 'keepsSessions' | 'ownPaths' | 'runTurn' | 'modelFacts' | 'defaultModel' | 'log' | 'setTimer'>,
     Pick<GatewaySwitchDeps, 'portHolder' | 'env'> {
   readonly config: () => Config
-  /** The folder for the journals of workspaces; undefined: tools write nothing. */
+  /** The folder for the journals of workspaces, and for what a person has allowed there; undefined: tools write nothing. */
   readonly workspacesDir: string | undefined
-  /** The folder for what a person has allowed in workspaces, also in a demo. */
-  readonly consentsDir: string | undefined
+  /** The folder for the file of sessions; undefined: they are in memory. */
+  readonly sessionsDir: string | undefined
   /** The folder for the record of the gateway for tool providers; undefined: it has none. */
   readonly gatewayDir: string | undefined
   /** Returns the user's home folder. Absent: the user has none. May throw. */
@@ -72,7 +72,7 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
     return opened.openCompanion({
       config,
       dataDir: deps.workspacesDir,
-      consentsDir: deps.consentsDir,
+      sessionsDir: deps.sessionsDir,
       keepsSessions: deps.keepsSessions,
       homeDir,
       ownPaths: deps.ownPaths,

@@ -18,8 +18,9 @@ const services: ProviderServices = {
 
 /**
  * The parts of a daemon that differ with `--demo`. It reads and writes no login, usage, session or other data of the user but what
- * a person allows in a workspace: sessions and journals are in a temporary folder. As with every daemon, the owner's token and that of the gateway are in the
- * data folder while it runs, because commands and tool providers look for them there.
+ * a person allows in a workspace, and the journal of its files, which are real. Sessions are in a temporary folder. As with every
+ * daemon, the owner's token and that of the gateway are in the data folder while it runs, because commands and tool providers look
+ * for them there.
  */
 export async function openDemo({ workspacesDir, ownPaths }: DemoPlaces) {
   const dir = workspacesDir === undefined ? undefined : await mkdtemp(join(tmpdir(), 'copilot-proxy-demo-'))
@@ -29,11 +30,9 @@ export async function openDemo({ workspacesDir, ownPaths }: DemoPlaces) {
       usageFile: undefined,
       codexFiles: undefined,
       githubToken: undefined,
-      ...(dir !== undefined && {
-        workspacesDir: join(dir, 'workspaces'),
-        ownPaths: { ...ownPaths, folders: [...ownPaths.folders, dir] },
-      }),
+      ...(dir !== undefined && { ownPaths: { ...ownPaths, folders: [...ownPaths.folders, dir] } }),
     },
+    sessionsDir: dir,
     async removeData(): Promise<void> {
       if (dir !== undefined) await rm(dir, { recursive: true, force: true })
     },

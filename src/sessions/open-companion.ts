@@ -16,6 +16,8 @@ import type { Sessions } from './sessions.ts'
 
 export interface CompanionDeps
   extends WorkspacesDeps, Pick<AgentDeps, 'runTurn' | 'modelFacts' | 'setTimer' | 'randomId'> {
+  /** The folder for the file of sessions. If undefined, messages and runs are in memory only. */
+  readonly sessionsDir: string | undefined
   /** If false, messages and runs are in memory only. `if-free` does the same while another process has the file. */
   readonly keepsSessions: boolean | 'if-free'
   /** The credentials that answers do not contain. */
@@ -48,7 +50,7 @@ function monotonicMs(): number {
 
 /** Opens the configured workspaces and their sessions. */
 export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
-  const { config, dataDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
+  const { config, sessionsDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
   let sessions: Sessions | undefined
   /** The tools of conversations that have others than their session. */
   const equipped = new Map<string, Tools>()
@@ -59,7 +61,7 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
   const opened = (sessions = openSessions({
     config,
     workspaces,
-    file: dataDir === undefined || keepsSessions === false ? inMemory : join(dataDir, 'sessions.db'),
+    file: sessionsDir === undefined || keepsSessions === false ? inMemory : join(sessionsDir, 'sessions.db'),
     isOptional: keepsSessions === 'if-free',
     async runAgent(task, conversationId) {
       // Only a message needs the agent, so a start without messages is faster.

@@ -29,10 +29,8 @@ import type { Workspaces } from './workspaces.ts'
 
 export interface WorkspacesDeps {
   readonly config: () => Config
-  /** The folder for the journals of all workspaces. If undefined, tools cannot write. */
+  /** The folder for the journals of all workspaces, and for what a person has allowed there. If undefined, tools cannot write. */
   readonly dataDir: string | undefined
-  /** The folder for what a person has allowed in all workspaces. Default: `dataDir` */
-  readonly consentsDir?: string | undefined
   /** Returns the folder that replaces `~` at the start of a configured path. It is not opened as a workspace. May throw. */
   readonly homeDir: () => string
   /** This program's own files, which no tool reads or changes. */
@@ -83,7 +81,6 @@ interface Open {
 export async function openWorkspaces({
   config,
   dataDir,
-  consentsDir = dataDir,
   homeDir,
   ownPaths,
   sources = [],
@@ -209,7 +206,7 @@ export async function openWorkspaces({
     await checkRoot(folder.root, { homeDir, ownPlaces, allowsHome })
     const controller = new AbortController()
     const id = folderId(folder.root)
-    const consents = consentsDir === undefined ? undefined : openConsents(consentsDir, folder.root)
+    const consents = dataDir === undefined ? undefined : openConsents(dataDir, folder.root)
     const policy = openPolicy(folder, { consents, log })
     controller.signal.addEventListener('abort', policy.close, { once: true })
     const name = uniqueName(givenName ?? (basename(folder.root) || folder.root), taken)

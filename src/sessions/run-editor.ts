@@ -22,27 +22,41 @@ const patienceMs = { read: 2000, write: 10_000 } as const
 
 /** The editor of the caller whose message begins a run. The caller gets each request as an event, and sends the answer. */
 export function createRunEditor({ ability, requests, emit, tell, randomId, setTimer }: RunEditorDeps): Editor {
-  /** Undefined: the caller does not answer. */
-  async function answerTo(request: EditorRequest, signal: AbortSignal): Promise<EditorAnswer | undefined> {
+  /** Returns undefined when the time is over or the signal is aborted. */
+  async function within<Answer>(
+    delayMs: number,
+    signal: AbortSignal,
+    { promise, resolve }: PromiseWithResolvers<Answer | undefined>,
+  ): Promise<Answer | undefined> {
     if (signal.aborted) return undefined
-    const requestId = randomId()
-    const answered = Promise.withResolvers<EditorAnswer | undefined>()
-    const stop = (): void => answered.resolve(undefined)
-    const endTimer = setTimer(stop, patienceMs[request.action])
+    const stop = (): void => resolve(undefined)
+    const endTimer = setTimer(stop, delayMs)
     signal.addEventListener('abort', stop, { once: true })
-    requests.set(requestId, answered.resolve)
     try {
-      emit({ type: 'editor', requestId, ...request })
-      return await answered.promise
+      return await promise
     } finally {
-      requests.delete(requestId)
       signal.removeEventListener('abort', stop)
       endTimer()
     }
   }
 
+  /** Undefined: the caller does not answer. */
+  async function answerTo(request: EditorRequest, signal: AbortSignal): Promise<EditorAnswer | undefined> {
+    if (signal.aborted) return undefined
+    const requestId = randomId()
+    const answered = Promise.withResolvers<EditorAnswer | undefined>()
+    requests.set(requestId, answered.resolve)
+    try {
+      emit({ type: 'editor', requestId, ...request })
+      return await within(patienceMs[request.action], signal, answered)
+    } finally {
+      requests.delete(requestId)
+    }
+  }
+
   return {
     takesTexts: ability === 'write',
+    pause: (delayMs, signal) => within(delayMs, signal, Promise.withResolvers<undefined>()),
     async ask(request, signal) {
       const answer = await answerTo(request, signal)
       if (request.action === 'write' && answer?.ok !== true) {

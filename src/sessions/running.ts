@@ -1,8 +1,8 @@
-import type { FragmentEvent } from '../agent/agent-event.ts'
 import type { JoinedMessage } from '../agent/agent-task.ts'
 import type { ApprovalDecision, OpenRun, RunState } from '../api/run.ts'
 import type { Session } from '../tools/session.ts'
 import type { EditorAnswer } from '../workspace/open-files.ts'
+import type { GatheredText } from './gather-text.ts'
 import type { Part, RunData } from './run-record.ts'
 import type { NewMessage } from './sessions.ts'
 
@@ -23,6 +23,8 @@ export interface Run {
   /** Functions that take what the caller's editor answers, by request id. */
   readonly editorRequests: Map<string, (answer: EditorAnswer) => void>
   readonly ended: PromiseWithResolvers<void>
+  /** The answer as it arrives. */
+  readonly text: GatheredText
   /** The messages that joined the run and that no model has read yet. */
   joined: readonly Joined[]
   /** Passes a message to the agent. Undefined until the agent has started. */
@@ -30,13 +32,6 @@ export interface Run {
   state: RunState
   /** The reason for the cancellation. */
   cancelReason: string | undefined
-  /**
-   * The text that waits for its next piece: pieces of an answer are gathered, and an end that may be the beginning of a
-   * credential has to be redacted as a whole.
-   */
-  held: FragmentEvent | undefined
-  /** Cancels the timer of the gathered pieces. */
-  endGather: (() => void) | undefined
 }
 
 /** A message that joined a run. */

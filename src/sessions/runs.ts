@@ -10,6 +10,7 @@ import type { Session } from '../tools/session.ts'
 import { createOpenFiles, type EditorAnswer, type OpenFiles } from '../workspace/open-files.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
+import { gatherText, type GatherDeps } from './gather-text.ts'
 import { createJoining } from './join-messages.ts'
 import { factsOf, toOpen, type Joined, type Run } from './running.ts'
 import { interruptedItems } from './interrupted-items.ts'
@@ -21,7 +22,7 @@ import { reportUsage, type RunEvent, type SessionEvent } from './session-event.t
 import type { ConversationRow, Rows, RunRow } from './session-store.ts'
 import type { Accepted, NewMessage } from './sessions.ts'
 
-export interface RunsDeps {
+export interface RunsDeps extends Omit<GatherDeps, 'note'> {
   readonly config: () => Config
   readonly find: (sessionId: string) => Session | undefined
   /** Never rejects. */
@@ -41,10 +42,6 @@ export interface RunsDeps {
    */
   readonly storeTexts: (run: string, items: AgentOutcome['items']) => Promise<string | undefined>
   readonly randomId: () => string
-  /** As in KnownSecrets. */
-  readonly beginsAt: (text: string) => number
-  /** Returns a function that cancels the timer. Must not keep the process alive. */
-  readonly setTimer: (run: () => void, delayMs: number) => () => void
   /** Ms since epoch. */
   readonly now: () => number
   readonly log: Logger
@@ -81,12 +78,6 @@ const maxQueued = 20
 
 /** Maximum number of concurrent chats of a session. */
 const maxChats = 8
-
-/** Pieces of an answer within this time become one event. Ms. */
-const gatherMs = 10
-
-/** Maximum length of gathered pieces. Characters. */
-const maxGathered = 8 * 1024
 
 type OnProgress = NonNullable<AgentTask['onProgress']>
 
@@ -171,8 +162,7 @@ export function createRuns(deps: RunsDeps): Runs {
       deliver: undefined,
       state: 'queued',
       cancelReason: undefined,
-      held: undefined,
-      endGather: undefined,
+      text: gatherText({ ...deps, note: (event) => note(run, event) }),
     }
     runs.set(run.id, run)
     const inbound = { id: run.id, conversationId: run.conversation, type: 'inbound', ...facts } as const
@@ -248,33 +238,9 @@ export function createRuns(deps: RunsDeps): Runs {
 
   /** Receives an event of an agent. Gathers the pieces of an answer. */
   function receive(run: Run, given: Given): void {
-    const isText = given.type === 'fragment' && given.kind !== 'step' && given.kind !== 'notice'
-    if (!isText) {
-      release(run)
-      return note(run, given)
-    }
-    const { held } = run
-    const continues = held?.kind === given.kind && held.step === given.step && held.model === given.model
-    if (!continues) release(run)
-    const text = continues ? held.text + given.text : given.text
-    run.held = { ...given, text }
-    if (given.kind === 'commentary' || text.length > maxGathered) noteHeld(run)
-    else run.endGather ??= deps.setTimer(() => noteHeld(run), gatherMs)
-  }
-
-  /** Notes the held text but for an end that may be the beginning of a credential. */
-  function noteHeld(run: Run, endOf = deps.beginsAt): void {
-    run.endGather?.()
-    run.endGather = undefined
-    const { held } = run
-    if (held === undefined) return
-    const end = endOf(held.text)
-    run.held = end === held.text.length ? undefined : { ...held, text: held.text.slice(end) }
-    if (end > 0) note(run, { ...held, text: held.text.slice(0, end) })
-  }
-
-  function release(run: Run): void {
-    noteHeld(run, (text) => text.length)
+    if (given.type === 'fragment' && given.kind !== 'step' && given.kind !== 'notice') return run.text.add(given)
+    run.text.release()
+    note(run, given)
   }
 
   /** Records and publishes an event of an agent. */
@@ -340,7 +306,7 @@ export function createRuns(deps: RunsDeps): Runs {
     items?: string,
   ): void {
     if (run.state === 'ended') return
-    release(run)
+    run.text.release()
     for (const { kind, data } of run.parts.values()) {
       if (kind !== 'approval' || data['state'] !== 'pending') continue
       const { approvalId, callId, tool } = data

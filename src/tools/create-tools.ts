@@ -106,7 +106,7 @@ export function createTools(deps: ToolsDeps): Tools {
       return result
     } catch (error) {
       const failure = error instanceof ToolError ? error : unexpected(error, audit.tool)
-      write(failure.failure.kind)
+      write(given.isAsking?.() === true ? 'asked' : failure.failure.kind)
       throw failure
     }
   }

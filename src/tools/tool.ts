@@ -158,6 +158,8 @@ export interface ToolCall {
    * everything else is refused, and tools of providers run only if nobody has to be asked.
    */
   readonly approve?: ((intent: Intent, tool: Tool, circumstances: Circumstances) => Promise<boolean>) | undefined
+  /** Whether the call that has failed comes again, with the answer to what it has asked. */
+  readonly isAsking?: (() => boolean) | undefined
   /** Whether `approve` asks nobody, and decides only about what the policy allows. Default: false */
   readonly isUnattended?: boolean | undefined
 }

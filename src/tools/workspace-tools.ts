@@ -158,7 +158,10 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.edit.undo',
         description: 'Undoes a change of applyPatch, replace, format.apply or imports.organize.',
         effect: 'write',
-        run: async (args, context) => ({ ...(await undoChanges(await patchDeps(context), args, context)) }),
+        async run(args, context) {
+          const deps = { ...(await patchDeps(context)), isAgent: context.runId !== undefined }
+          return { ...(await undoChanges(deps, args, context)) }
+        },
       },
     ),
   ]

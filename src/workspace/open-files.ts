@@ -24,6 +24,8 @@ export interface Editor {
   readonly takesTexts: boolean
   /** Asks the editor. Undefined: it has left, or it is silent. Never rejects. */
   readonly ask: (request: EditorRequest, signal: AbortSignal) => Promise<EditorAnswer | undefined>
+  /** Resolves after a time, or when the signal is aborted. */
+  readonly pause: (delayMs: number, signal: AbortSignal) => Promise<void>
 }
 
 /** The files that are open in an editor, during one run. */
@@ -39,19 +41,27 @@ export interface OpenFiles {
   readonly replace: (path: string, after: { readonly sha256: string }, signal: AbortSignal) => Promise<void>
   /** Notes that the file has had a text. */
   readonly noteSaved: (path: string, text: Buffer) => void
+  /** Notes that a command may have changed files, which the editor loads in a moment. */
+  readonly noteCommand: () => void
 }
 
 /** Longer files are read from disk, on both sides. Bytes. */
 const maxOpenBytes = 1024 * 1024
 
+/** After a command, an editor that has another text than the disk is asked again after these times. Ms. */
+const loadMs = [100, 300, 600]
+
 const lineFeed = 0x0a
 
-export function createOpenFiles({ takesTexts, ask }: Editor): OpenFiles {
+export function createOpenFiles({ takesTexts, ask, pause }: Editor): OpenFiles {
   /** Hashes of the texts that files have had on disk, by path. */
   const saved = new Map<string, Set<string>>()
   /** The editor has failed with these files, so that its text may be older than the disk. */
   const failedPaths = new Set<string>()
   let isSilent = false
+  let hasRun = false
+  /** The files that the editor has told since the last command. */
+  const told = new Set<string>()
 
   async function request(given: EditorRequest, signal: AbortSignal): Promise<EditorAnswer> {
     if (isSilent || failedPaths.has(given.path)) return { ok: false }
@@ -62,6 +72,25 @@ export function createOpenFiles({ takesTexts, ask }: Editor): OpenFiles {
     return answer ?? { ok: false }
   }
 
+  /** Returns the text that the editor has in place of those that the file had on disk. */
+  async function askText(path: string, signal: AbortSignal): Promise<string | undefined> {
+    const { ok, text } = await request({ action: 'read', path }, signal)
+    return !ok || text === undefined || saved.get(path)?.has(hashOf(text)) === true ? undefined : text
+  }
+
+  /** What a command has written on disk must not look as if the person had typed the text from before. */
+  async function typedText(path: string, signal: AbortSignal): Promise<string | undefined> {
+    const delays = hasRun && !told.has(path) ? loadMs : []
+    told.add(path)
+    let text = await askText(path, signal)
+    for (const delayMs of delays) {
+      if (text === undefined || signal.aborted) break
+      await pause(delayMs, signal)
+      text = await askText(path, signal)
+    }
+    return text
+  }
+
   function noteSaved(path: string, text: Buffer): void {
     const known = saved.get(path) ?? new Set()
     saved.set(path, known.add(hashOf(text.toString())))
@@ -70,14 +99,18 @@ export function createOpenFiles({ takesTexts, ask }: Editor): OpenFiles {
   return {
     takesTexts,
     noteSaved,
+    noteCommand() {
+      hasRun = true
+      told.clear()
+    },
     async unsaved(path, disk, signal = new AbortController().signal) {
       if (disk.length > maxOpenBytes || !isUtf8(disk) || disk.includes(0)) return undefined
       noteSaved(path, disk)
-      const answer = await request({ action: 'read', path }, signal)
-      if (!answer.ok || answer.text === undefined || saved.get(path)?.has(hashOf(answer.text)) === true)
-        return undefined
-      const end = disk.at(-1) === lineFeed && !answer.text.endsWith('\n') ? '\n' : ''
-      const text = await likeFile(disk, answer.text + end)
+      const typed = await typedText(path, signal)
+      if (typed === undefined) return undefined
+      const isOpen = typed !== '' && !typed.endsWith('\n')
+      const end = isOpen && disk.at(-1) === lineFeed ? '\n' : ''
+      const text = await likeFile(disk, typed + end)
       return text.length > maxOpenBytes ? undefined : text
     },
     async replace(path, { sha256 }, signal) {

@@ -81,3 +81,17 @@ test('a call that still runs is shown as such', () => {
   const calls = replayRun(root, { ...report, state: 'running' }).filter((each) => each.sessionUpdate === 'tool_call')
   expect(calls.at(-1)).toMatchObject({ status: 'in_progress' })
 })
+
+test('a patch in the format of GPT models is shown as the change that it made', () => {
+  const unifiedDiff =
+    '*** Begin Patch\n*** Update File: a.js\n@@\n same\n-old\n+new\n*** Add File: b.js\n+b\n*** End Patch\n'
+  const call = { callId: '1', tool: 'mcp.edit.applyPatch', args: { unifiedDiff }, outcome: 'ok' as const, message: '' }
+  const calls = replayRun(root, { ...report, steps: [{ step: 1, texts: [], calls: [call] }] })
+  expect(calls.find((each) => each.sessionUpdate === 'tool_call')).toMatchObject({
+    title: 'Change a.js, b.js',
+    content: [
+      { type: 'diff', path: `${root}/a.js`, oldText: 'same\nold\n', newText: 'same\nnew\n' },
+      { type: 'diff', path: `${root}/b.js`, oldText: null, newText: 'b\n' },
+    ],
+  })
+})

@@ -32,6 +32,26 @@ describe('an event becomes what editors show', () => {
       { sessionUpdate: 'tool_call', kind: 'other', title: 'db.query x', toolCallId: 'run/call' },
     ],
     [
+      'a patch in the format of GPT models',
+      [
+        {
+          ...ofTool,
+          tool: 'mcp.edit.applyPatch',
+          state: 'started',
+          args: {
+            unifiedDiff:
+              '*** Begin Patch\n*** Update File: a.js\n@@\n-old\n+new\n*** Delete File: b.js\n*** End Patch\n',
+          },
+        },
+      ],
+      { title: 'Change a.js, b.js', locations: [{ path: `${root}/a.js` }, { path: `${root}/b.js` }] },
+    ],
+    [
+      'a patch that names no file',
+      [{ ...ofTool, tool: 'mcp.edit.applyPatch', state: 'started', args: { unifiedDiff: 'x' } }],
+      { title: 'Change', locations: [] },
+    ],
+    [
       'a call with hidden characters',
       [{ ...ofTool, state: 'started', args: { argv: ['ls', '\u202ex'] } }],
       { title: String.raw`Run ls \u202ex` },
@@ -122,6 +142,23 @@ describe('the end of a run', () => {
     })
     const [, completed] = toUpdates([acting, { ...end, outcome: 'completed' }])
     expect(completed).toMatchObject({ content: { text: '\n\nNo file was changed.\n\n' } })
+  })
+
+  test('does not repeat the answer of a chat', () => {
+    const answer = 'The build is green.\nAll of it.'
+    const read = { ...ofTool, tool: 'mcp.ci.status', state: 'started', args: {} }
+    expect(toUpdates([read, { ...end, outcome: 'completed', summary: answer, answer }])).toHaveLength(1)
+  })
+
+  test('says a reason once that a notice has told, and names the command that undoes', () => {
+    const told = { type: 'fragment', kind: 'notice', text: end.reason }
+    const changed = 'It reached its limit.\nChanged 1 file:\n  modified a.js (+1 −1)\nTo undo: 00000001-aa.'
+    const updates = toUpdates([acting, told, { ...end, outcome: 'max_steps', summary: changed }])
+    const text = JSON.stringify(updates)
+    expect(text.split('It reached its limit.')).toHaveLength(2)
+    expect(text).toContain('To undo: copilot-proxy undo 00000001-aa')
+    expect(toUpdates([told, { ...end, outcome: 'max_steps' }])).toHaveLength(1)
+    expect(toUpdates([told, { ...end, outcome: 'failed', reason: 'Another one.' }])).toHaveLength(2)
   })
 
   test('is a notice, and a compaction an update, for editors that take them', () => {

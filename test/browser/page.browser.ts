@@ -327,6 +327,32 @@ describe('a session', () => {
     await page.getByRole('button', { name: 'Accept' }).click()
     await page.getByText('Accepted', { exact: true }).waitFor()
     expect(daemon.seen.find(({ url }) => url === '/approvals/plan')?.body).toEqual({ decision: 'once' })
+    const accepted = {
+      type: 'approval',
+      approvalId: 'plan',
+      callId: 'c',
+      tool: 'mcp.plan.submit',
+      state: 'once',
+    } as const
+    daemon.emit({ ...run, ...accepted })
+    // The run goes on as the agent, and so do the next messages.
+    await expect.poll(() => page.getByRole('radio', { name: 'Agent' }).isChecked()).toBe(true)
+    await page.getByLabel('Max steps').waitFor()
+  })
+
+  test('a refused plan, and one of another conversation, leave the mode plan', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    await page.getByRole('radio', { name: 'Plan' }).check()
+    const decided = { type: 'approval', callId: 'c', tool: 'mcp.plan.submit', sessionId: shop.id } as const
+    daemon.emitAll([
+      { ...decided, id: 'refused', approvalId: 'one', state: 'refuse' },
+      { ...decided, id: 'other', approvalId: 'two', state: 'once', conversationId: 'another' },
+      { ...decided, id: 'command', approvalId: 'three', state: 'once', tool: 'mcp.shell.run' },
+      { id: 'last', sessionId: shop.id, type: 'inbound', text: 'The last event', mode: 'chat', origin: 'user' },
+    ])
+    await page.getByText('The last event').waitFor()
+    expect(await page.getByRole('radio', { name: 'Plan' }).isChecked()).toBe(true)
   })
 
   test('says of a run that ended in vain why it changed nothing', async () => {

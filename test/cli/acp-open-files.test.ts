@@ -1,5 +1,6 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
 import { messageList, sessionList } from '../../src/api/sessions.ts'
@@ -114,6 +115,32 @@ test('a secret is asked of the editor only after the person has agreed', async (
   expect(JSON.stringify(it.updates(id))).toContain('KEY=2')
 })
 
+test.each([
+  ['the folder itself', ''],
+  ['a folder of the workspace', 'src'],
+])('an editor that has opened %s through a link is asked for its own names', async (_name, below) => {
+  const { root, home, env, total, editor } = await openShop()
+  const named = join(home, 'link')
+  await symlink(root, named)
+  const path = join(named, 'src/total.js')
+  const buffers = new Map([[path, typed]])
+  const daemon = await serve(root, env, { args: ['--demo'] })
+  const it = await editor({ ...daemon.here, capabilities: takesFiles, buffers, choose: () => 'once' })
+  const id = await newSession(it, join(named, below))
+  const link = { type: 'resource_link', name: 'total.js', uri: pathToFileURL(path).href } as const
+  expect(await say(it, id, scriptOf({ calls: [fixTotal] }, { text: 'Done.' }), link)).toEqual({
+    stopReason: 'end_turn',
+  })
+  expect({ disk: await total(), editor: buffers.get(path) }).toEqual({ disk: fixed(typed), editor: fixed(typed) })
+  const told = JSON.stringify(it.updates(id))
+  expect(told).toContain(path)
+  expect(told + JSON.stringify(it.asked)).not.toContain(join(root, 'src'))
+  // The link became a mention, which the agent has read.
+  expect(told).toContain('"title":"Read src/total.js"')
+  const { sessions } = await it.agent.request(session.list, { cwd: named })
+  expect(sessions).toMatchObject([{ sessionId: id, cwd: named }])
+})
+
 test('without the capability, the agent reads and changes the file on disk', async () => {
   const { root, path, buffers, total, editor } = await openTyped()
   const it = await editor({ buffers, choose: () => 'once' })
@@ -166,6 +193,24 @@ test('an editor that does not take the text has its person told, and the change 
   expect(told).toContain('The editor did not take the new text of src/total.js.')
   // The model reads what is on disk, and not the text that the editor still has.
   expect(told.slice(told.indexOf('did not take'))).toContain('item.price * item.quantity')
+})
+
+test('what a command has written is not taken for the text that an editor still shows', async () => {
+  const { root, path, buffers, total, editor } = await openTyped()
+  let reads = 0
+  buffers.set(path, async () => ((reads += 1) === 1 ? onDisk : readFile(path, 'utf8')))
+  const it = await editor({ capabilities: takesFiles, buffers, choose: () => 'once' })
+  const id = await newSession(it, root)
+  const write = 'require("node:fs").writeFileSync("src/total.js", "// generated\\n")'
+  const goal = scriptOf(
+    { calls: [{ tool: 'shell_run', args: { argv: ['node', '-e', write] } }] },
+    { calls: [readTotal] },
+    { calls: [{ tool: 'edit_replace', args: { path: 'src/total.js', oldText: 'generated', newText: 'changed' } }] },
+    { text: 'Done.' },
+  )
+  expect(await say(it, id, goal)).toEqual({ stopReason: 'end_turn' })
+  expect(await total()).toBe('// changed\n')
+  expect(JSON.stringify(it.updates(id)) + JSON.stringify(it.asked)).not.toContain('not saved')
 })
 
 test('an editor that leaves while it is asked ends the run, and changes nothing', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { execPath } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
-import type { McpServer } from '@agentclientprotocol/sdk'
+import type { McpServer, SessionUpdate } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
 import { scriptOf } from '../agent/support.ts'
 import { createUser, openGithub, upstreamVariables } from '../commands/harness.ts'
@@ -138,6 +138,27 @@ test('tools of a program and of an address are offered to the session, asked for
     expect(await on.get(`/sessions/${sessions[0].id}/${part}`)).not.toContain('editor')
   }
   expect(it.strays).toEqual([])
+})
+
+const isCommands = ({ sessionUpdate }: SessionUpdate) => sessionUpdate === 'available_commands_update'
+
+test('prompts of the editor and of the configuration are commands, for this session alone', async () => {
+  const config = `mcp-servers:\n  notes: { command: [${JSON.stringify(execPath)}, ${JSON.stringify(script)}] }\n`
+  const on = await openDaemon(config)
+  const it = await on.editor()
+  const id = await newSession(it, on.root, [stdio('local')])
+  expect(await it.seen(id, isCommands)).toMatchObject({
+    availableCommands: [
+      { name: 'notes:greet', description: 'Says hello' },
+      { name: 'editor.local:greet', description: 'Says hello' },
+    ],
+  })
+  const other = await newSession(it, on.root, [])
+  expect(await it.seen(other, isCommands)).toMatchObject({ availableCommands: [{ name: 'notes:greet' }] })
+  // Only the owner may ask what an editor has.
+  const path = `/sessions/${await on.sessionId()}/prompts?conversation=${id}`
+  expect(await on.get(path)).toContain('editor.local')
+  expect((await fetch(on.url + path)).status).toBe(403)
 })
 
 test('a server has the name, the program, the arguments and the variables that the editor names, and the root of the session', async () => {

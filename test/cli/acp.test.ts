@@ -1,9 +1,10 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
 import type { ContentBlock, SessionUpdate } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
+import { sessionList } from '../../src/api/sessions.ts'
 import { quickFix, quickShopFiles } from '../agent/shop.ts'
 import { scriptOf } from '../agent/support.ts'
 import { isThorough } from '../thorough.ts'
@@ -255,8 +256,45 @@ test('refuses what it cannot do in a sentence', async () => {
   await expect(say(it, id, '  ')).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('empty') })
   const image = { type: 'image', data: 'AAAA', mimeType: 'image/tiff' } as const
   await expect(say(it, id, image)).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('PNG') })
+  await expect(say(it, id, 'x'.repeat(2 ** 21))).rejects.toMatchObject({
+    code: -32602,
+    message: expect.stringContaining('at most'),
+  })
+  // A sentence for the person, without the words of the protocol before it.
+  await expect(say(it, id, '[demo:error 402 free_quota_exceeded]')).rejects.toMatchObject({
+    code: -32603,
+    message: expect.stringMatching(/^You have exceeded your free quota/),
+  })
   expect(await say(it, id, 'Hello')).toEqual({ stopReason: 'end_turn' })
   expect(it.strays).toEqual([])
+})
+
+test('a folder that the simulation cannot serve is refused with the reason', async () => {
+  const { root, env, editor } = await openShop()
+  // The simulation keeps its data in the folder for temporary files.
+  const it = await editor({ env: { ...env, TMPDIR: root } })
+  await expect(newSession(it, root)).rejects.toMatchObject({
+    message: expect.stringMatching(/contains .*, a folder of copilot-proxy itself/),
+  })
+})
+
+test('a prompt of a conversation that was deleted elsewhere says so', async () => {
+  const { root, home, env, editor } = await openShop()
+  const daemon = await serve(root, env, { args: ['--demo'] })
+  const it = await editor({ ...daemon.here })
+  const id = await newSession(it, root)
+  await say(it, id, 'Hello')
+  const token = (await readFile(join(home, 'proxy', 'owner-token'), 'utf8')).trim()
+  const headers = { authorization: `Bearer ${token}` }
+  const { sessions } = sessionList.parse(await (await fetch(`${daemon.url}/sessions`, { headers })).json())
+  const url = `${daemon.url}/sessions/${sessions[0]?.id}/conversations/${id}`
+  expect((await fetch(url, { method: 'DELETE', headers })).ok).toBe(true)
+  await expect(say(it, id, 'Hello')).rejects.toMatchObject({
+    code: -32002,
+    message: expect.stringMatching(/This conversation no longer exists: it was deleted/),
+  })
+  const next = await newSession(it, root)
+  expect(await say(it, next, 'Hello')).toEqual({ stopReason: 'end_turn' })
 })
 
 test('bad lines get an error each, and the connection goes on', async () => {

@@ -101,6 +101,16 @@ test.skipIf(!hasPython)('on a terminal, a key needs no Enter, and Ctrl-C is one 
   expect(await total()).toBe(quickShopFiles['src/total.js'])
 })
 
+test('the command that a demo names undoes its change after its end', async () => {
+  const { root, env, total } = await openShop()
+  const cli = (...args: readonly string[]) => startCli(args, env, { cwd: root }).ended
+  const ran = await cli('agent', '--demo', '--yes', quickFix)
+  expect(await total()).toContain('item.quantity')
+  const [, change = ''] = /^To undo: copilot-proxy undo (\S+)$/m.exec(ran.stdout) ?? []
+  expect(await cli('undo', change, '--yes')).toMatchObject({ code: 0 })
+  expect(await total()).toBe(quickShopFiles['src/total.js'])
+})
+
 test('undo --to takes the files and the conversation back to before a message', async () => {
   const { root, env, total } = await openShop()
   const serving = startCli(['serve', '--demo', '--workspace', root], env)

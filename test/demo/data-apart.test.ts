@@ -42,7 +42,7 @@ async function work(url: string): Promise<void> {
   client.close()
 }
 
-test('the demo leaves an existing data folder as it is, with its login, usage, sessions and journals', async () => {
+test('the demo leaves an existing data folder as it is, with its login, usage and sessions, and adds its change to the journal', async () => {
   const github = await openGithub()
   const { home } = await createUser(github)
   const root = await makeFolder({ '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' })
@@ -82,7 +82,14 @@ test('the demo leaves an existing data folder as it is, with its login, usage, s
   const demo = await serve(['--demo'], {})
   await work(demo.url)
   await stop(demo)
-  expect(await snapshot(dir)).toEqual(before)
+  const after = await snapshot(dir)
+  expect(after).toMatchObject(before)
+  // The files of the workspace are real, and so is the undo of their changes.
+  const added = Object.keys(after).filter((path) => !(path in before))
+  expect(added.map((path) => path.replace(/-\w+(?=\.)/, ''))).toEqual([
+    expect.stringMatching(/journal\/00000002\.bytes$/),
+    expect.stringMatching(/journal\/00000002\.done$/),
+  ])
   // Its own data are gone too.
   expect(await readdir(temporary)).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseDiff } from '../../src/page/static/diff-lines.js'
+import { parseDiff, parsePatch } from '../../src/page/static/diff-lines.js'
 
 test('numbers the lines of each hunk and counts what changes', () => {
   const [file] = parseDiff('--- a/src/a.ts\n+++ b/src/a.ts\n@@ -3,3 +3,4 @@ context\n one\n-two\n+2\n+2.5\n three\n')
@@ -39,4 +39,27 @@ test('hides no line of a text that is no proper diff', () => {
   const source = 'rm -rf /\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n+smuggled\n'
   const shown = parseDiff(source).flatMap(({ hunks }) => hunks.flatMap(({ lines }) => lines.map(({ text }) => text)))
   expect(shown).toEqual(['rm -rf /', 'a', 'b', '+smuggled'])
+})
+
+test('a patch in the format of GPT models has its files, with their lines before and after', () => {
+  const patch =
+    'Here it is:\n*** Begin Patch\n*** Update File: src/a.ts \n*** Move to: src/b.ts\n@@ class A\n same\n-old\n+new\n+*** Add File: x\n' +
+    '*** Add File: c.ts\n+--- a/c.ts\n*** Delete File: d.ts\n*** End Patch\n'
+  expect(parsePatch(patch)).toMatchObject([
+    {
+      path: 'src/b.ts',
+      change: 'modified',
+      added: 2,
+      removed: 1,
+      hunks: [{ lines: [{ kind: 'context' }, {}, {}, {}] }],
+    },
+    { path: 'c.ts', change: 'created', added: 1, hunks: [{ lines: [{ kind: 'added', text: '--- a/c.ts' }] }] },
+    { path: 'd.ts', change: 'deleted', hunks: [] },
+  ])
+})
+
+test('a unified diff that adds the words of such a patch stays one, and other texts name no file', () => {
+  const diff = '--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-a\n+*** Add File: y\n'
+  expect(parsePatch(diff)).toEqual(parseDiff(diff))
+  expect(parsePatch('Change the file, please.')).toEqual([])
 })

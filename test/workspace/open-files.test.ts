@@ -17,6 +17,8 @@ type Texts = Record<string, string>
 async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
   const workspace = await openWorkspace(tree)
   const asked: EditorRequest[] = []
+  /** What happens in each pause. */
+  const pauses: (() => void)[] = []
   const openFiles = createOpenFiles({
     takesTexts,
     async ask(request) {
@@ -25,6 +27,9 @@ async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
       if (request.action === 'write') texts[path] = await workspace.text(path)
       const text = texts[path]
       return text === undefined ? { ok: false } : { ok: true, text }
+    },
+    async pause() {
+      pauses.shift()?.()
     },
   })
   const inRun = (runId: string) => ({
@@ -35,6 +40,8 @@ async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
   return {
     ...workspace,
     asked,
+    pauses,
+    openFiles,
     inRun,
     folder: inRun('r').folder,
     replace: (path: string, oldText: string, newText: string, context = allow) =>
@@ -46,7 +53,7 @@ async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
         Object.fromEntries,
       ),
     undo: (args = {}) => undoChanges(workspace.deps, args, allow),
-    undoInRun: (args = {}) => undoChanges(inRun('r'), args, allow),
+    undoInRun: (args = {}) => undoChanges({ ...inRun('r'), isAgent: true }, args, allow),
   }
 }
 
@@ -61,7 +68,7 @@ describe('a text of an editor that differs from the disk', () => {
     ['in a file with a byte order mark, which the editor keeps apart', `${mark}one\n`, 'two\n', `${mark}two\n`],
     ['in an editor that leaves out the end of the last line', 'one\n', 'two', 'two\n'],
     ['by an empty line at the end', 'one\n', 'one\n\n', 'one\n\n'],
-    ['by being empty', 'one\n', '', '\n'],
+    ['by being empty', 'one\n', '', ''],
   ])('%s, is read with the form of the file', async (_how, disk, text, content) => {
     const { folder } = await openTyped({ x: disk }, { x: text })
     expect(await read(folder, 'x')).toMatchObject({ content, unsaved: true })
@@ -113,6 +120,39 @@ test('undo of a run gives back what was typed before it, in several files', asyn
   expect(await onDisk()).toEqual({ x: 'c\n', y: 'c\n', z: 'c\n' })
   await undo({ run: 'r' })
   expect(await onDisk()).toEqual({ x: 'b\n', y: 'b\n', z: 'a\n' })
+})
+
+test('what a command has written is the newest text once the editor has loaded it', async () => {
+  const { folder, openFiles, pauses, texts, asked } = await openTyped(
+    { x: 'new\n', y: 'one\n' },
+    { x: 'old\n', y: 'typed\n' },
+  )
+  openFiles.noteCommand()
+  pauses.push(
+    () => {},
+    () => (texts['x'] = 'new\n'),
+  )
+  expect((await read(folder, 'x')).content).toBe('new\n')
+  expect(asked).toHaveLength(3)
+  // What stays is typed, and is not waited for again.
+  expect(await read(folder, 'y')).toMatchObject({ content: 'typed\n', unsaved: true })
+  expect(asked).toHaveLength(7)
+  await read(folder, 'y')
+  expect(asked).toHaveLength(8)
+})
+
+test('before a command, the editor is asked once', async () => {
+  const { folder, asked } = await openTyped({ x: 'new\n' }, { x: 'typed\n' })
+  expect(await read(folder, 'x')).toMatchObject({ content: 'typed\n', unsaved: true })
+  expect(asked).toHaveLength(1)
+})
+
+test('an agent that undoes its last change once more leaves what the person has typed', async () => {
+  const { replace, undoInRun, text } = await openTyped({ x: 'one\n' }, { x: 'one\ntyped\n' })
+  await replace('x', 'one', 'two')
+  await undoInRun()
+  expect(await failureOf(undoInRun())).toMatchObject({ detail: 'There is no change to undo.' })
+  expect(await text('x')).toBe('one\ntyped\n')
 })
 
 test('an undo refuses a file in which the person has typed since', async () => {
@@ -185,6 +225,7 @@ test('an editor that is silent is asked once in a run, and again in the next', a
         asked += 1
         return undefined
       },
+      async pause() {},
     })
   for (const run of [silent(), silent()]) {
     for (const path of ['x', 'y', 'x']) expect((await read(withOpenFiles(folder, run), path)).content).toBe('one\n')

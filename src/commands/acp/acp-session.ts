@@ -6,17 +6,19 @@ import type {
   SessionUpdate,
   StopReason,
 } from '@agentclientprotocol/sdk'
-import { choose, describeChoices, firstChoices } from '../../acp/choices.ts'
+import { choose, describeChoices, describeCommands, firstChoices } from '../../acp/choices.ts'
 import type { Choices, ModelName } from '../../acp/choices.ts'
-import { isAcceptedPlan, toDecision, toQuestion } from '../../acp/permission.ts'
+import { toDecision, toQuestion } from '../../acp/permission.ts'
 import { toMessage } from '../../acp/prompt.ts'
 import { replayRun } from '../../acp/replay.ts'
 import { createUpdates, stopReasons, usageUpdate } from '../../acp/updates.ts'
 import type { MessageInput } from '../../api/inputs.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent, EditorEvent } from '../../api/events.ts'
 import type { RunReport } from '../../api/run.ts'
+import { isAcceptedPlan } from '../../page/static/approval-words.js'
 import { goneText } from '../agent/client.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
+import { failed } from './answering.ts'
 import type { EditorFiles } from './editor-files.ts'
 import type { Feed } from './open-feeds.ts'
 
@@ -24,6 +26,8 @@ export interface AcpSessionDeps {
   /** The id of the conversation, which is that of the session too. */
   readonly id: string
   readonly feed: Feed
+  /** The folder, as the editor names it. */
+  readonly root: string
   readonly editor: AgentContext
   readonly capabilities: ClientCapabilities
   readonly files: EditorFiles
@@ -38,6 +42,8 @@ export interface AcpSessionDeps {
 /** A conversation in an editor. */
 export interface AcpSession {
   readonly feed: Feed
+  /** The folder, as the editor names it. */
+  readonly root: string
   /** Tells the editor all that was said, or only what the conversation has used. */
   readonly recall: (what: 'everything' | 'use') => Promise<void>
   /** Sends a message, and resolves when the run that has read it has ended. @param signal cancels the runs of all prompts */
@@ -46,6 +52,8 @@ export interface AcpSession {
   readonly choose: (option: string, value: string | boolean) => void
   readonly choices: () => Choices
   readonly describeChoices: () => ReturnType<typeof describeChoices>
+  /** Tells the editor the prompts of MCP servers, as commands. Never rejects. */
+  readonly tellCommands: () => Promise<void>
   /** Shows a sentence to the person. */
   readonly warn: (sentence: string) => void
   /** Cancels runs, and resolves when they have ended. `own`: only those of this session's prompts. */
@@ -63,15 +71,15 @@ interface Prompt {
 }
 
 export function createAcpSession(deps: AcpSessionDeps): AcpSession {
-  const { id, feed, editor, capabilities, files, models, note, signal } = deps
-  const { client, place } = feed
+  const { id, feed, root, editor, capabilities, files, models, note, signal } = deps
+  const { client } = feed
   const prompts = new Map<string, Prompt>()
   /** Messages that are being sent. Until the daemon has answered, nobody knows which events are about them. */
   const sending = new Set<Prompt>()
   const held: DaemonEvent[] = []
   /** Ends the question to the editor, by approval. */
   const questions = new Map<string, AbortController>()
-  let updates = createUpdates({ root: place.root, client: capabilities, creditsBefore: 0 })
+  let updates = createUpdates({ root, client: capabilities, creditsBefore: 0 })
   let choices = deps.choices ?? firstChoices
   let title: string | undefined
 
@@ -142,7 +150,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     const decided = new AbortController()
     questions.set(approvalId, decided)
     try {
-      const question = toQuestion(place.root, approval)
+      const question = toQuestion(root, approval)
       const response = await editor.request(
         methods.client.session.requestPermission,
         { sessionId: id, ...question },
@@ -176,7 +184,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
 
   function toBody(content: PromptRequest['prompt']): MessageInput {
     const { ability } = files
-    return { ...toMessage(place.root, content), conversationId: id, ...choices, ...(ability && { editor: ability }) }
+    return { ...toMessage(root, content), conversationId: id, ...choices, ...(ability && { editor: ability }) }
   }
 
   async function send(content: PromptRequest['prompt'], asked: AbortSignal): Promise<StopReason> {
@@ -190,7 +198,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       await tellTitle()
       if (prompt.isCancelled) return 'cancelled'
       const stopReason = stopReasons[outcome]
-      if (stopReason === undefined) throw RequestError.internalError(undefined, reason)
+      if (stopReason === undefined) throw failed(reason)
       return stopReason
     } finally {
       asked.removeEventListener('abort', cancelAll)
@@ -239,11 +247,12 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
 
   return {
     feed,
+    root,
     async recall(what) {
       const runs = await client.history(id, signal)
-      if (what === 'everything') for (const run of runs) for (const update of replayRun(place.root, run)) tell(update)
+      if (what === 'everything') for (const run of runs) for (const update of replayRun(root, run)) tell(update)
       const creditsBefore = runs.reduce((sum, { usage }) => sum + (usage.credits ?? 0), 0)
-      updates = createUpdates({ root: place.root, client: capabilities, creditsBefore })
+      updates = createUpdates({ root, client: capabilities, creditsBefore })
       for (const update of usageUpdate(runs.at(-1)?.context, creditsBefore)) tell(update)
       takeOver(runs)
     },
@@ -257,6 +266,12 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     },
     choices: () => choices,
     describeChoices: () => describeChoices(choices, models),
+    async tellCommands() {
+      // A key sees no prompts of an editor, and a session works without commands.
+      const offered = await client.prompts(id, signal).catch(() => [])
+      if (offered.length === 0) return
+      tell({ sessionUpdate: 'available_commands_update', availableCommands: [...describeCommands(offered)] })
+    },
     warn: (sentence) => tell(updates.warning(sentence)),
     async close(what) {
       const cancelled = allPrompts().filter(({ isOwn }) => isOwn || what === 'everything')

@@ -238,7 +238,7 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell, o
       if (output !== undefined) receive(output)
     })
     opened.on('unexpected-response', (_request, { statusCode }) => {
-      ended(statusCode === 403 ? notOwner : `copilot-proxy answered with status ${statusCode}`)
+      ended(refusals[statusCode ?? 0] ?? `copilot-proxy answered with status ${statusCode}`)
       opened.terminate()
     })
     opened.on('error', (error) => ended(error.message))
@@ -281,7 +281,11 @@ interface ProgramHooks {
   readonly onEnd: (reason: string) => void
 }
 
-const notOwner = 'only the user who has started copilot-proxy can name some'
+/** Why the daemon refuses servers, by status, in clauses. */
+const refusals: Readonly<Record<number, string>> = {
+  403: 'only the user who has started copilot-proxy can name some',
+  404: 'the conversation no longer exists',
+}
 
 /** An address may have a key in its query. */
 function secretsOf(settings: Settings): readonly string[] {

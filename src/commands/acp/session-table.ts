@@ -1,4 +1,4 @@
-import { isAbsolute } from 'node:path'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { RequestError } from '@agentclientprotocol/sdk'
 import type {
   AgentContext,
@@ -22,6 +22,7 @@ import type { Choices } from '../../acp/choices.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
+import { realPathOf } from '../shared/workspace-folder.ts'
 import { createAcpSession } from './acp-session.ts'
 import type { AcpSession } from './acp-session.ts'
 import { createEditorFiles } from './editor-files.ts'
@@ -50,6 +51,14 @@ function checked<Request extends Pick<NewSessionRequest, 'cwd' | 'additionalDire
   return request
 }
 
+/** Returns the folder of a workspace as the editor names it: a path that the editor gives may lead there by links. */
+async function rootIn({ place: { root } }: Feed, cwd: string): Promise<string> {
+  const named = resolve(cwd)
+  const inside = relative(root, await realPathOf(named))
+  if (inside === '') return named
+  return named.endsWith(sep + inside) ? named.slice(0, -inside.length - 1) : root
+}
+
 /** The sessions of an editor. Each one is a conversation of a workspace. */
 export function createSessionTable(context: CommandContext, deps: TableDeps) {
   const { feeds, note, signal } = deps
@@ -71,16 +80,17 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     servers.set(id, named)
     await before?.close()
     // The editor learns the id first.
-    setImmediate(() => void named.attach(feed))
+    setImmediate(() => void named.attach(feed).then(() => sessions.get(id)?.tellCommands()))
   }
 
-  async function open(id: string, feed: Feed, choices?: Choices): Promise<AcpSession> {
+  async function open(id: string, feed: Feed, root: string, choices?: Choices): Promise<AcpSession> {
     const [editor, capabilities] = [deps.editor(), deps.capabilities()]
-    const files = createEditorFiles(id, { root: feed.place.root, editor, capabilities })
+    const files = createEditorFiles(id, { root, editor, capabilities })
     await sessions.get(id)?.close('own')
     const session = createAcpSession({
       id,
       feed,
+      root,
       editor,
       capabilities,
       files,
@@ -117,7 +127,7 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       const { cwd, mcpServers } = checked(request)
       const feed = await feeds.open(cwd)
       const { id } = await feed.client.conversation('new', signal)
-      const session = await open(id, feed)
+      const session = await open(id, feed, await rootIn(feed, cwd))
       await useServers(id, feed, mcpServers)
       return { sessionId: id, ...session.describeChoices() }
     },
@@ -131,7 +141,7 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       const feed = await feeds.open(cwd)
       const known = await feed.client.conversations(signal)
       if (!known.some(({ id }) => id === sessionId)) throw RequestError.sessionNotFound(sessionId)
-      const session = await open(sessionId, feed)
+      const session = await open(sessionId, feed, await rootIn(feed, cwd))
       await session.recall(what)
       await useServers(sessionId, feed, mcpServers)
       return session.describeChoices()
@@ -141,14 +151,15 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     async list({ cwd }: ListSessionsRequest): Promise<ListSessionsResponse> {
       const listed = typeof cwd === 'string' ? [await feeds.open(checked({ cwd }).cwd)] : await feedsOfAll()
       const lists = await Promise.all(
-        listed.map(async ({ place, client }) =>
-          (await client.conversations(signal)).map(({ id, title, lastMessageAt }) => ({
+        listed.map(async (feed) => {
+          const root = typeof cwd === 'string' ? await rootIn(feed, cwd) : feed.place.root
+          return (await feed.client.conversations(signal)).map(({ id, title, lastMessageAt }) => ({
             sessionId: id,
-            cwd: place.root,
+            cwd: root,
             title: title === '' ? null : title,
             updatedAt: lastMessageAt ?? null,
-          })),
-        ),
+          }))
+        }),
       )
       return { sessions: lists.flat() }
     },
@@ -163,7 +174,7 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       await servers.get(sessionId)?.attach(feed)
       if (feed === session.feed) return { stopReason: await session.prompt(prompt, asked) }
       // Another daemon serves the folder now, such as the one before after a restart.
-      const moved = await open(sessionId, feed, session.choices())
+      const moved = await open(sessionId, feed, session.root, session.choices())
       return { stopReason: await moved.prompt(prompt, asked) }
     },
 

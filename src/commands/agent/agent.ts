@@ -65,7 +65,9 @@ async function follow(
   const { root, isDemo, readOnly } = connection
   const simulated = isDemo ? ' All answers are simulated.' : ''
   out.write(visibleLines(`Working in ${root}.${simulated}\n`))
-  if (readOnly !== false) screen.note(accessNotes[`${readOnly}`])
+  const canAsk = context.readKey !== undefined && out.isTerminal
+  if (readOnly === 'locked') screen.note(lockedNote)
+  else if (readOnly) screen.note(canAsk && !flags.yes ? askedNote : unaskedNote)
   const client = createRunClient(context, connection)
   const events = await client.events(interrupt.second, () => {
     screen.note('The connection to copilot-proxy broke. Connecting again ...')
@@ -91,8 +93,6 @@ async function follow(
   if (interrupt.first.aborted) cancel()
   else interrupt.first.addEventListener('abort', cancel, { once: true })
 
-  const canAsk = context.readKey !== undefined && out.isTerminal
-
   /** Returns the exit code at the end of the run. */
   async function handle(given: unknown): Promise<ExitCode | undefined> {
     const { data: event, error } = daemonEvent.safeParse(given)
@@ -105,7 +105,8 @@ async function follow(
     // `| head` has read enough: nobody sees what the run does from here on.
     if (context.stdout.isClosed?.() === true && !interrupt.first.aborted) interrupt.press()
     if (event.type === 'done') {
-      if (event.outcome === 'refused' && !canAsk) screen.note(nobodyNote)
+      if (event.outcome === 'refused' && !canAsk)
+        screen.note(nobodyNote + (readOnly === true ? elsewhereNote : yesNote))
       return exitCodeOf(event, interrupt)
     }
     if (event.type !== 'approval' || event.state !== 'pending') return undefined
@@ -135,17 +136,22 @@ async function follow(
   throw new CommandFailure(exitCode.failed, goneText)
 }
 
-const nobodyNote =
-  'Changes and commands were refused, because there is no terminal to ask for your approval. To allow them, add --yes, or ' +
-  'run copilot-proxy serve --workspace DIR and use its page.'
+const nobodyNote = 'Changes and commands were refused, because there is no terminal to ask for your approval. '
+
+const elsewhereNote =
+  'To allow them, run it in a terminal, or run copilot-proxy serve --workspace DIR and use its page.'
+
+const yesNote = 'To allow them, add --yes, or run copilot-proxy serve --workspace DIR and use its page.'
 
 const unacceptedNote =
   'There is no terminal to ask whether you accept the plan, so nothing is changed and the run ends.'
 
-const accessNotes = {
-  true: 'This workspace is read-only: you are asked before each change and each command.',
-  locked: 'This workspace is locked: nothing will be changed or run.',
-} as const
+const askedNote = 'This workspace is read-only: you are asked before each change and each command.'
+
+const unaskedNote =
+  'This workspace is read-only, and you are not asked here: nothing is changed or run but what you have allowed the agent always.'
+
+const lockedNote = 'This workspace is locked: nothing will be changed or run.'
 
 /** Ignores a refusal by the daemon, because another listener may have decided. */
 async function answer(client: RunClient, { approvalId }: ApprovalEvent, decision: ApprovalDecision): Promise<void> {

@@ -6,8 +6,8 @@ import type { AcceptedMessage, MessageInput } from '../../api/inputs.ts'
 import { modelList } from '../../api/models.ts'
 import { runReport } from '../../api/run.ts'
 import type { ApprovalDecision, RunReport } from '../../api/run.ts'
-import { conversationEntry, conversationList, messageList } from '../../api/sessions.ts'
-import type { ConversationEntry } from '../../api/sessions.ts'
+import { conversationEntry, conversationList, messageList, promptList } from '../../api/sessions.ts'
+import type { ConversationEntry, PromptList } from '../../api/sessions.ts'
 import type { EditorAnswer } from '../../workspace/open-files.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -33,6 +33,8 @@ export interface RunClient {
   readonly conversations: (signal: AbortSignal) => Promise<readonly ConversationEntry[]>
   /** Returns the runs of a conversation, oldest first. */
   readonly history: (conversationId: string, signal: AbortSignal) => Promise<readonly RunReport[]>
+  /** Returns the prompts with which a message of the conversation can begin. The owner alone may ask. Starts the MCP servers. */
+  readonly prompts: (conversationId: string, signal: AbortSignal) => Promise<PromptList['prompts']>
   /** Returns the models that a message can name. */
   readonly models: (signal: AbortSignal) => Promise<readonly { readonly id: string; readonly name: string }[]>
   /** @throws CommandFailure with the daemon's message */
@@ -155,6 +157,10 @@ export function createRunClient(context: CommandContext, place: Place): RunClien
       )
     },
     conversations,
+    async prompts(conversationId, signal) {
+      const path = `${ofSession}/prompts?conversation=${encodeURIComponent(conversationId)}`
+      return (await ask(path, promptList, { signal })).prompts
+    },
     async history(conversationId, signal) {
       const runs: RunReport[] = []
       for (let before = ''; ;) {

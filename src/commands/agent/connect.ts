@@ -6,6 +6,7 @@ import { readOnlyModeOf } from '../../config/schema.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ReadOnlyMode } from '../../config/setting-types.ts'
 import { silentLog } from '../../logging/logger.ts'
+import type { LogMethod } from '../../logging/logger.ts'
 import { loginAdvice } from '../shared/accounts.ts'
 import { findLogins, noteLogins } from '../shared/logins.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -170,6 +171,8 @@ async function startOwn(
 ): Promise<OwnDaemon> {
   const { config: given, usageFile } = settings
   const isDemo = flags.demo === true
+  /** Why workspaces cannot be opened, by path. */
+  const reasons = new Map<unknown, unknown>()
   const maxSteps = Math.max(given.agent.maxSteps, Number(flags.maxSteps ?? 0))
   let config: Config = {
     ...given,
@@ -180,10 +183,16 @@ async function startOwn(
   }
   if (!needsModel) await noteLogins(context, settings)
   // Log lines would disturb the output on the terminal.
+  const log = {
+    ...silentLog,
+    error(fields: Parameters<LogMethod>[0] | string) {
+      if (typeof fields !== 'string') reasons.set(fields['path'], fields['reason'])
+    },
+  }
   const daemon = await startHere(context, settings, {
     config,
     demo: isDemo,
-    log: silentLog,
+    log,
     usageFile,
     keepsSessions,
     ...(!needsModel && { withoutLogins: true, githubToken: undefined }),
@@ -205,7 +214,11 @@ async function startOwn(
       }
       const { sessions } = await get('/sessions', sessionList)
       const session = sessions.find(({ path }) => path === root)
-      if (session === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
+      if (session === undefined) {
+        const reason = reasons.get(root)
+        const sentence = typeof reason === 'string' ? reason : `${root} cannot be opened as a workspace.`
+        throw new CommandFailure(exitCode.failed, sentence)
+      }
       return { url, key, sessionId: session.id, root, isDemo, readOnly: readOnlyModeOf(config, workspace) }
     },
     close: () => daemon.close(0),

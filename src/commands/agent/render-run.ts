@@ -11,10 +11,12 @@ import {
   wideningSentence,
 } from '../../page/static/approval-words.js'
 import { contextPhrase, instructionsSentence } from '../../page/static/context-words.js'
+import { parsePatch } from '../../page/static/diff-lines.js'
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
 import { wrapText } from '../../terminal/table.ts'
 import { shortCount, shortCredits, shortMs, plural } from '../../terminal/format.ts'
+import { withUndoCommand } from '../../terminal/undo-command.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
 import type { PlanItem } from '../../api/run.ts'
@@ -224,20 +226,13 @@ export function createRunScreen(output: Output): RunScreen {
     // The model's text was shown as it arrived.
     const [facts = ''] = summary.split(/^The model says:$/m)
     const isNews = (each: string): boolean => each !== reason && each !== lastNotice
-    for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(withCommand(each, id)))
+    for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(withUndoCommand(each, id)))
     const credits = usage.credits === undefined ? '' : `, ${shortCredits(usage.credits, false)} credits`
     const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
     const used = context === undefined ? '' : `, context ${contextPhrase(context, shortCount)}`
     const by = model === undefined ? '' : ` by ${escaped(model)}`
     wrapped(`${plural(steps, 'step')}, ${plural(requests, 'request')}${by}, ${tokens}${credits}${used}`, style.dim)
   }
-}
-
-/** Names the command that undoes the changes which a line of the summary lists. */
-function withCommand(line: string, run: string): string {
-  const [, ids] = /^To undo: (\S+(?:, \S+)*)\.$/.exec(line) ?? []
-  if (ids === undefined) return line
-  return `To undo: copilot-proxy undo ${ids.includes(',') ? run.slice(0, 8) : ids}`
 }
 
 /** What a terminal shows before each item of a plan. */
@@ -250,9 +245,10 @@ const foldedTools: ReadonlySet<string> = new Set(['mcp.shell.run', 'mcp.task.run
 function describeCall(tool: string, args: unknown): string {
   const name = escaped(tool.replace(/^mcp\./, ''))
   if (!isObject(args)) return name
-  const { argv, path, files, cmd, query, glob } = args
+  const { argv, path, files, cmd, query, glob, unifiedDiff } = args
   if (Array.isArray(argv)) return `${name} ${wordsOf(argv.map(String))}`
-  const subject = [path, cmd, query, glob, ...(Array.isArray(files) ? files : []), args['name']]
+  const patched = typeof unifiedDiff === 'string' ? parsePatch(unifiedDiff).map((file) => file.path) : []
+  const subject = [path, cmd, query, glob, ...(Array.isArray(files) ? files : []), ...patched, args['name']]
   const words = subject.filter((each) => typeof each === 'string')
   return words.length === 0 ? name : `${name} ${escaped(words.join(' '))}`
 }

@@ -152,6 +152,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
         ownerId: deps.ownerId,
         progress: progress.send,
         approve: asked?.approve,
+        isAsking: () => asked?.pending() !== undefined,
         reserve: (bytes, stopped) => reserve(bytes * reserveFactor, stopped),
       })
       return resultOf(result)

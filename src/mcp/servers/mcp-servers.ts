@@ -55,6 +55,8 @@ export interface RelayedServer {
 
 /** The tools of relayed servers and those of the configured ones. */
 export interface RelayedTools extends Required<Omit<ToolSource, 'onChange'>> {
+  /** Lists the relayed servers. */
+  readonly listing: () => readonly ServerListing[]
   /** Opens the connections, which the first use does otherwise. */
   readonly start: () => void
   /** Ends the connections. */
@@ -140,6 +142,7 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
       async prepare() {
         await Promise.all([prepare(session), start()])
       },
+      listing: () => Array.from(relayed.values(), (connection) => connection.listing()),
       start: () => void start(),
       close() {
         for (const connection of relayed.values()) end(connection)

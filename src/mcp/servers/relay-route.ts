@@ -4,7 +4,7 @@ import { requireOwner } from '../../http/routes/owner-routes.ts'
 import type { Connection } from '../../websocket/connection.ts'
 import type { Handshakes } from '../../websocket/handshakes.ts'
 import { requireSubprotocol } from '../../websocket/subprotocol.ts'
-import type { McpServers } from './mcp-servers.ts'
+import type { McpServers, RelayedTools } from './mcp-servers.ts'
 import type { ServersRouteDeps } from './route.ts'
 
 export const relayPattern = /^\/sessions\/[^/]+\/conversations\/[^/]+\/servers$/
@@ -30,6 +30,8 @@ const replacedCode = 4001
 export function registerRelayRoute(fastify: FastifyInstance, deps: RelayRouteDeps) {
   /** The connection of each conversation that has one. */
   const open = new Map<string, Connection>()
+  /** The servers of each conversation that has some. */
+  const equipped = new Map<string, RelayedTools>()
   let isClosing = false
 
   fastify.get<{ Params: { id: string; conversationId: string } }>(
@@ -71,6 +73,7 @@ export function registerRelayRoute(fastify: FastifyInstance, deps: RelayRouteDep
           begin(servers, tell) {
             const tools = mcpServers.relay(session, servers, tell)
             leave = companion.equip(conversationId, workspaces.toolsWith(mcpServers, tools))
+            equipped.set(conversationId, tools)
             return tools
           },
         })
@@ -78,7 +81,10 @@ export function registerRelayRoute(fastify: FastifyInstance, deps: RelayRouteDep
           ...relay,
           onClose(reason) {
             session.signal.removeEventListener('abort', onRemoved)
-            if (open.get(conversationId) === connection) open.delete(conversationId)
+            if (open.get(conversationId) === connection) {
+              open.delete(conversationId)
+              equipped.delete(conversationId)
+            }
             leave?.()
             relay.onClose(reason)
           },
@@ -88,6 +94,7 @@ export function registerRelayRoute(fastify: FastifyInstance, deps: RelayRouteDep
   )
 
   return {
+    serversOf: (conversationId: string) => equipped.get(conversationId),
     close(): void {
       isClosing = true
       for (const connection of open.values()) connection.close(1001, 'copilot-proxy is shutting down')

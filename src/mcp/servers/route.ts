@@ -3,19 +3,26 @@ import type { PromptList, ServerList } from '../../api/sessions.ts'
 import { Fault } from '../../errors.ts'
 import type { Companion } from '../../sessions/open-companion.ts'
 import type { Session } from '../../tools/session.ts'
-import type { McpServers } from './mcp-servers.ts'
+import { requireOwner } from '../../http/routes/owner-routes.ts'
+import type { McpServers, RelayedTools } from './mcp-servers.ts'
 
 export interface ServersRouteDeps {
   /** Resolves with undefined while no workspace is configured. */
   readonly companion: () => Promise<Companion | undefined>
   /** Undefined: there are none. */
   readonly mcpServers: () => Pick<McpServers, 'listing' | 'prepare'> | undefined
+  /** Returns the servers that the editor of a conversation has named. */
+  readonly serversOf: (conversationId: string) => Pick<RelayedTools, 'listing' | 'prepare'> | undefined
 }
 
 /** Registers the routes of what the MCP servers of a session offer. */
-export function registerServersRoutes(app: FastifyInstance, { companion, mcpServers }: ServersRouteDeps): void {
+export function registerServersRoutes(
+  app: FastifyInstance,
+  { companion, mcpServers, serversOf }: ServersRouteDeps,
+): void {
   const config = { dialect: 'chat' } as const
   type OfSession = { readonly Params: { readonly id: string } }
+  type OfConversation = OfSession & { readonly Querystring: { readonly conversation?: string } }
 
   async function find(id: string, reply: FastifyReply): Promise<Session> {
     reply.header('cache-control', 'no-store')
@@ -33,11 +40,20 @@ export function registerServersRoutes(app: FastifyInstance, { companion, mcpServ
   })
 
   // Who asks is about to use one.
-  app.get<OfSession>('/sessions/:id/prompts', { config }, async ({ params }, reply): Promise<PromptList> => {
-    const session = await find(params.id, reply)
-    const servers = mcpServers()
-    await servers?.prepare(session)
-    const listing = servers?.listing(session) ?? []
-    return { prompts: listing.flatMap(({ name: server, prompts }) => prompts.map((prompt) => ({ server, ...prompt }))) }
-  })
+  app.get<OfConversation>(
+    '/sessions/:id/prompts',
+    { config },
+    async ({ params, query, caller }, reply): Promise<PromptList> => {
+      const session = await find(params.id, reply)
+      const { conversation } = query
+      if (conversation !== undefined) requireOwner(caller)
+      const servers = mcpServers()
+      const named = conversation === undefined ? undefined : serversOf(conversation)
+      await (named ?? servers)?.prepare(session)
+      const listing = [...(servers?.listing(session) ?? []), ...(named?.listing() ?? [])]
+      return {
+        prompts: listing.flatMap(({ name: server, prompts }) => prompts.map((prompt) => ({ server, ...prompt }))),
+      }
+    },
+  )
 }

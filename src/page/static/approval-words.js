@@ -129,6 +129,14 @@ export const policySentence =
 export const planSentence =
   'Until you accept it, the run changes nothing and runs nothing. Afterwards it carries the plan out, and asks before changes and commands as usual.'
 
+/**
+ * Whether a person has accepted the plan of a run, which goes on in the mode `agent` then. Only a pending approval has the plan.
+ * @param {{ readonly tool: string, readonly state: string }} approval
+ */
+export function isAcceptedPlan({ tool, state }) {
+  return tool === 'mcp.plan.submit' && !['pending', 'refuse', 'expired'].includes(state)
+}
+
 /** What a person should know before they let a tool read a secret. */
 export const secretSentence =
   'The file looks like a secret. The model and its provider will see what the tool finds in it.'

@@ -206,6 +206,11 @@ export function createComposer(send, sources) {
       grow()
       text.focus()
     },
+    /** The person has accepted a plan: the next messages are for the agent. */
+    endPlan() {
+      if (plan.checked) agent.checked = true
+      showMode()
+    },
     /** @param {readonly string[]} ids */
     setModels(ids) {
       const chosen = model.value || localStorage.getItem(storedModel) || ''

@@ -87,6 +87,50 @@ export function parseDiff(text) {
   return files
 }
 
+const v4aBeginning = /^\*\*\* (?:Begin Patch|(?:Add|Update|Delete) File: )/m
+const unifiedBeginning = /^(?:diff --git |--- .*\n\+\+\+ |@@ -\d)/m
+const v4aFile = /^\*\*\* (?:(Add|Update|Delete) File|Move to): (.*?)\s*$/
+
+/**
+ * Parses a patch as a model sends it: a unified diff, or a V4A patch, whose lines have no numbers. A text that names no file has none.
+ * @param {string} text
+ * @returns {DiffFile[]}
+ */
+export function parsePatch(text) {
+  const at = text.search(v4aBeginning)
+  const unified = text.search(unifiedBeginning)
+  const files = at !== -1 && (unified === -1 || at < unified) ? parseV4a(text.slice(at)) : parseDiff(text)
+  return files.filter(({ path }) => path !== '')
+}
+
+/**
+ * @param {string} text
+ * @returns {DiffFile[]}
+ */
+function parseV4a(text) {
+  /** @type {DiffFile[]} */
+  const files = []
+  /** @type {DiffLine[] | undefined} */
+  let lines
+  for (const line of text.split('\n')) {
+    const [isHeader, kind, name = ''] = v4aFile.exec(line) ?? []
+    const file = files.at(-1)
+    if (kind !== undefined) {
+      files.push(newFile(kind === 'Add' ? '/dev/null' : name, kind === 'Delete' ? '/dev/null' : name))
+      lines = undefined
+    } else if (file !== undefined && isHeader !== undefined) {
+      file.path = name
+    } else if (file !== undefined && /^(?:@@|[ +-])/.test(line)) {
+      if (lines === undefined || line.startsWith('@@')) file.hunks.push({ header: line, lines: (lines = []) })
+      if (line.startsWith('@@')) continue
+      const kindOfLine = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'context'
+      lines.push({ kind: kindOfLine, text: line.slice(1) })
+      if (kindOfLine !== 'context') file[kindOfLine] += 1
+    }
+  }
+  return files
+}
+
 /**
  * @param {string} from
  * @param {string} to

@@ -2,6 +2,7 @@
 /** @import { View } from './view.js' */
 import { announce } from './announce.js'
 import { ask } from './api.js'
+import { isAcceptedPlan } from './approval-words.js'
 import { element } from './dom.js'
 import { followEvents } from './follow-events.js'
 import { notify, offerNotifications } from './notifications.js'
@@ -67,6 +68,7 @@ export function createSessions({ onFailure, onState, onRefused }) {
     const isHere = location.hash === href || (conversation === '' && location.hash.startsWith(`${href}/`))
     const isLookedAt = isHere && document.visibilityState === 'visible'
     if (event.type === 'inbound') view.noteMessage(event.sessionId)
+    if (event.type === 'approval' && isHere && isAcceptedPlan(event)) view.composer.endPlan()
     const tell = (/** @type {string} */ about, /** @type {string} */ text) => {
       if (isLookedAt) announce(`${about}. ${text}`)
       else notify(about, text, href)

@@ -1,5 +1,5 @@
 // The page and editors describe a call in the same words.
-import { parseDiff } from './diff-lines.js'
+import { parsePatch } from './diff-lines.js'
 
 /**
  * Returns the subject of a call, e.g. its path or command.
@@ -12,7 +12,7 @@ export function subjectOf(args) {
   const { path, argv, cmd, name, query, glob, unifiedDiff } = { ...args }
   if (Array.isArray(argv)) return argv.join(' ')
   if (typeof unifiedDiff === 'string')
-    return parseDiff(unifiedDiff)
+    return parsePatch(unifiedDiff)
       .map((file) => file.path)
       .join(', ')
   return [query, path ?? glob ?? cmd ?? name].filter((value) => typeof value === 'string').join(' in ')

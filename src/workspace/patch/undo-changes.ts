@@ -17,6 +17,11 @@ export interface UndoArgs {
   readonly dryRun?: boolean | undefined
 }
 
+export interface UndoDeps extends PatchDeps {
+  /** Whether an agent calls. Its last change is never what the person has typed in an editor, which no run has made. */
+  readonly isAgent?: boolean
+}
+
 /** A file while the changes are taken back one after the other. */
 interface Restored {
   /** The file on disk. */
@@ -31,14 +36,15 @@ interface Restored {
  * are empty. The undo is one change that can be undone too.
  * @throws ToolError `conflict` if a file has changed since; `failed` if there is no such change
  */
-export async function undoChanges(deps: PatchDeps, args: UndoArgs, context: PatchContext): Promise<PatchResult> {
+export async function undoChanges(deps: UndoDeps, args: UndoArgs, context: PatchContext): Promise<PatchResult> {
   const { folder, journal } = deps
   await journal.settle(context.signal)
   const entries = await journal.entries()
   const isNewest = args.id === undefined && args.run === undefined && args.ids === undefined
   const undone = findUndone(entries)
   const rolledBack = await journal.rolledBack()
-  const newest = entries.findLast(({ id, undoes }) => undoes === null && !undone.has(id))
+  const isByAgent = ({ runId }: JournalEntry): boolean => deps.isAgent !== true || runId !== null
+  const newest = entries.findLast((entry) => entry.undoes === null && !undone.has(entry.id) && isByAgent(entry))
   if (rolledBack !== undefined && (isNewest || args.id === rolledBack.id)) throw alreadyRolledBack(rolledBack, newest)
   const chosen = isNewest ? [newest].filter((entry) => entry !== undefined) : choose(entries, undone, args)
   if (chosen.length === 0) throw failed('There is no change to undo.')

@@ -192,7 +192,8 @@ test('in a locked workspace nothing is asked and nothing happens', async () => {
 test('read-only workspaces, and a limit of steps', async () => {
   const { agent } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'true' })
   const { code, stdout } = await agent(quickFix, ['--yes', '--max-steps', '2'])
-  expect(stdout).toContain('This workspace is read-only: you are asked before each change and each command.')
+  expect(stdout).toContain('This workspace is read-only, and you are not asked here')
+  expect(stdout).not.toContain('you are asked before')
   expect(stdout).toContain('-- Step 2 of 2 --')
   expect(stdout).toContain('The run reached its limit of 2 steps.')
   expect(code).toBe(1)

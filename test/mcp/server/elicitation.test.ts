@@ -38,7 +38,8 @@ async function open(kind: Kind, options: Options = {}) {
   const { protocol = '2025-11-25', person, policy = '', readOnly = 'true', bearer = 'key' } = options
   const root = await makeFolder({ 'a.txt': 'one\n', ...(policy !== '' && { '.agent-policy.yaml': policy }) })
   const settings = `workspaces: [{ path: '${root}', name: app }]\nworkspace: { read-only: ${readOnly}, sandbox: off }\n`
-  const transport: Transport = kind === 'stdio' ? await overStdio(root, settings) : await overHttp(settings, bearer)
+  const { transport, log } =
+    kind === 'stdio' ? { transport: await overStdio(root, settings), log: [] } : await overHttp(settings, bearer)
   const asked: string[] = []
   const client = new Client(
     { name: 'test', version: '1' },
@@ -63,15 +64,18 @@ async function open(kind: Kind, options: Options = {}) {
     call: (name: string, args: Record<string, unknown>, more?: RequestOptions) =>
       client.callTool({ name, arguments: args }, more),
     text: (file = 'a.txt') => readFile(join(root, file), 'utf8'),
+    /** Over HTTP only. */
+    outcomes: () => log.flatMap(({ message, fields }) => (message === 'tool call' ? [fields['outcome']] : [])),
   }
 }
 
-async function overHttp(settings: string, bearer: Options['bearer']): Promise<Transport> {
+async function overHttp(settings: string, bearer: Options['bearer']) {
   const keys = bearer === 'key' ? `server: { api-keys: [${key}] }\n` : ''
-  const { daemon } = await openProxy({ file: settings + keys })
+  const { daemon, log } = await openProxy({ file: settings + keys })
   const token = { key, owner: daemon.ownerToken, '': undefined }[bearer ?? 'key']
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  return new StreamableHTTPClientTransport(new URL(`${daemon.url}/mcp`), { requestInit: { headers } })
+  const transport = new StreamableHTTPClientTransport(new URL(`${daemon.url}/mcp`), { requestInit: { headers } })
+  return { transport, log }
 }
 
 async function overStdio(root: string, settings: string): Promise<Transport> {
@@ -230,6 +234,17 @@ describe.each(['http', 'stdio'] as const)('over %s with sessions', (kind) => {
     expect(await call('fs_read', { path: 'a.txt' })).toMatchObject({ structuredContent: { content: 'one\n' } })
     expect(await text()).toBe('one\n')
   })
+})
+
+test.each([
+  ['2025-11-25', 'once', ['ok']],
+  ['2025-11-25', 'refuse', ['denied']],
+  ['2026-07-28', 'once', ['asked', 'ok']],
+  ['2026-07-28', 'refuse', ['asked', 'denied']],
+] as const)('with %s, the log of a call with the answer "%s" has %j', async (protocol, decision, expected) => {
+  const { call, outcomes } = await open('http', { protocol, person: decide(decision) })
+  await call('edit_applyPatch', patch)
+  expect(outcomes()).toEqual(expected)
 })
 
 test.each([
