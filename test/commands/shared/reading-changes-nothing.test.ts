@@ -5,10 +5,13 @@ import { codexRecordId } from '../../../src/auth/codex/record.ts'
 import { copilotUser } from '../doctor/logged-in.ts'
 import type { TestUser } from '../harness.ts'
 
+async function modeOf(path: string): Promise<string> {
+  return ((await stat(path)).mode & 0o777).toString(8)
+}
+
 /** Everything in the folder of logins: each name with its mode and content. */
 async function loginFolder({ home }: TestUser): Promise<readonly string[]> {
   const dir = join(home, 'auth')
-  const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
   const files = (await readdir(dir)).toSorted().map(async (name) => {
     const path = join(dir, name)
     return `${name} ${await modeOf(path)} ${await readFile(path, 'utf8')}`
