@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { modelRow } from '../api/models.ts'
 import { namedApiKeys } from '../config/api-keys.ts'
 import { accountName } from '../auth/copilot/find-account.ts'
 import { isLoopbackHost } from '../config/loopback.ts'
@@ -45,7 +46,7 @@ async function listAccounts(context: CommandContext, settings: LoadedSettings): 
   return (await store.list()).map(accountName)
 }
 
-const modelList = z.object({ data: z.array(z.object({ id: z.string() })) })
+const modelList = z.object({ data: z.array(modelRow.pick({ id: true })) })
 
 async function listModels(context: CommandContext, settings: LoadedSettings): Promise<readonly string[]> {
   const { hostname } = new URL(daemonUrl(settings.config.server))
