@@ -130,7 +130,7 @@ function refusalOf(file: string, specifier: string): string | undefined {
   if (from === undefined) return simulationRefusal(file, specifier)
   const isRelative = specifier.startsWith('.')
   const to = isRelative ? placeOf(join(dirname(file), specifier)) : specifier
-  if (to === undefined) return undefined
+  if (to === undefined) return specifier.endsWith('/package.json') ? undefined : 'src imports nothing outside src.'
   const refusal = refusals.find(({ files, imports }) => files.test(from) && imports.test(to))
   if (refusal !== undefined) return refusal.reason
   if (!isRelative) return undefined

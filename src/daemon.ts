@@ -6,6 +6,7 @@ import { buildApp } from './app.ts'
 import { codexRecordKind } from './auth/codex/record.ts'
 import { copilotRecordKind } from './auth/copilot/record.ts'
 import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
+import { createMemoryRecordStore } from './auth/records/memory-record-store.ts'
 import { openRecordStore, otherStoreLocation, type StoreLocation } from './auth/records/open-record-store.ts'
 import { findProcessStart } from './auth/records/process-start.ts'
 import { fingerprints, networkVariables } from './config/network-variables.ts'
@@ -69,6 +70,8 @@ export interface DaemonOptions {
   readonly secrets?: KnownSecrets | undefined
   /** Answer from the simulated Copilot, without the stored login. */
   readonly demo: boolean
+  /** Read no stored login, for work that needs no model. */
+  readonly withoutLogins?: boolean | undefined
   /** `COPILOT_GITHUB_TOKEN`. */
   readonly githubToken: string | undefined
   /** Called when another account is used for requests; undefined: nobody is logged in. */
@@ -122,7 +125,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   })
 
   const metrics = createMetrics()
-  const { stores, otherStores } = demo === undefined ? openStores(options) : { stores: demo.stores }
+  const { stores, otherStores } = options.demo || options.withoutLogins ? { stores: noLogins() } : openStores(options)
   const providers = connectProviders({
     config,
     services: demo?.services ?? providerServices,
@@ -395,6 +398,13 @@ function openStores({ authDir, config, env, keychain = createSystemKeychain({ en
   })
   const location = { dir: authDir, rules: config.auth, keychain, warned: new Set<string>() }
   return { stores: open(location), otherStores: open(otherStoreLocation(location)) }
+}
+
+function noLogins(): LoginStores {
+  return {
+    copilot: createMemoryRecordStore(copilotRecordKind, []),
+    codex: createMemoryRecordStore(codexRecordKind, []),
+  }
 }
 
 function urlOf(host: string, address: AddressInfo): string {

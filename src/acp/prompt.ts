@@ -1,16 +1,10 @@
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
+import type { Attachment, MessageInput } from '../api/inputs.ts'
 
-/** The message that `POST /message` takes. */
-export interface PromptMessage {
-  readonly text: string
-  readonly attachments: readonly PromptAttachment[]
-}
-
-type PromptAttachment =
-  | { readonly name: string; readonly mediaType: string; readonly text: string }
-  | { readonly name: string; readonly mediaType: string; readonly base64: string }
+/** The part of a message that a prompt states. */
+export type PromptMessage = Required<Pick<MessageInput, 'text' | 'attachments'>>
 
 /** A prompt that cannot be sent. The message is a sentence. */
 export class PromptProblem extends Error {}
@@ -25,7 +19,7 @@ const imageTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'ima
  */
 export function toMessage(root: string, prompt: readonly ContentBlock[]): PromptMessage {
   const texts: string[] = []
-  const attachments: PromptAttachment[] = []
+  const attachments: Attachment[] = []
 
   function image(data: string, mediaType: string, name: string): void {
     if (!imageTypes.has(mediaType)) {

@@ -2,12 +2,12 @@ import type { CallerKey } from '../config/caller.ts'
 import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { OpenFiles } from '../workspace/open-files.ts'
-import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
 import type { UnconfirmedPolicy } from '../workspace/policy/policy.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { AgentEvent } from './agent-event.ts'
-import type { ApprovalDecision, ContextUse, FileCount, RunMode, RunOutcome } from '../api/run.ts'
+import type { Attachment } from '../api/inputs.ts'
+import type { ApprovalDecision, ContextUse, FileCount, IntendedFile, RunMode, RunOutcome } from '../api/run.ts'
 
 /** One message to a session. A model answers it and may use the session's tools. */
 export interface AgentTask {
@@ -53,10 +53,6 @@ export interface JoinedMessage {
   readonly text: string
   readonly attachments: readonly Attachment[]
 }
-
-export type Attachment =
-  | { readonly name: string; readonly mediaType: string; readonly text: string }
-  | { readonly name: string; readonly mediaType: string; readonly base64: string }
 
 /** The `agent` section of the configuration, with what the message states. */
 export interface AgentSettings {

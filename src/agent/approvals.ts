@@ -1,6 +1,5 @@
-import type { ApprovalDecision } from '../api/run.ts'
+import type { ApprovalDecision, IntendedFile } from '../api/run.ts'
 import type { ApprovalRequest } from './agent-task.ts'
-import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import { protectionOf } from '../workspace/policy/protected-names.ts'
 import { coverRules, ruleText, type ConsentRule } from '../workspace/policy/consent-rules.ts'
 import type { Grants, LoopCommand, LoopState, LoopStep } from './loop-state.ts'

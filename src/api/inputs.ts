@@ -23,6 +23,7 @@ const attachment = z.union(
   ],
   'must be {name, mediaType, text} or, for an image, {name, mediaType, base64}',
 )
+export type Attachment = Body<typeof attachment>
 
 /** `read`: the editor of the caller tells the texts of files. `write`: it takes texts too. */
 const editorAbility = z.enum(['read', 'write'])
@@ -46,6 +47,7 @@ export const messageInput = z.strictObject({
   /** The caller answers the events `editor` of the run. Its tools then read and change the unsaved texts of an editor. */
   editor: editorAbility.optional(),
 })
+export type MessageInput = Body<typeof messageInput>
 
 /** The answer of `POST /message`: the id of the message, and of its run unless `runId` names the run that it joined. */
 export const acceptedMessage = z.object({
@@ -71,6 +73,7 @@ export const newConversationInput = z
     path: ['until'],
     error: 'needs forkOf, the id of the conversation that has the message',
   })
+export type NewConversationInput = Body<typeof newConversationInput>
 
 /** `PATCH /sessions/{id}/conversations/{conversationId}`. */
 export const conversationInput = z.strictObject({ title: z.string().trim().min(1).max(maxTitle) })

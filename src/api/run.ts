@@ -96,7 +96,7 @@ export type JoinedMessage = Body<typeof joinedMessage>
 export const approvalDecision = z.enum(['once', 'run', 'always', 'refuse'])
 export type ApprovalDecision = Body<typeof approvalDecision>
 
-/** What happens to a file of an approval. */
+/** A file of an intended change, as a person sees it before the change is made. */
 const intendedFile = z.object({
   path: z.string(),
   change: z.enum(['created', 'modified', 'deleted', 'renamed', 'copied']),
@@ -109,6 +109,7 @@ const intendedFile = z.object({
   /** Removed lines. */
   removed: z.number(),
 })
+export type IntendedFile = Body<typeof intendedFile>
 
 /** An approval of a run. Only a pending one states what a person approves. */
 export const approvalFacts = {
@@ -193,6 +194,7 @@ export type InstructionFile = Body<typeof instructionFile>
 
 /** An approval in the record of its run. */
 export const recordedApproval = z.object(approvalFacts)
+export type RecordedApproval = Body<typeof recordedApproval>
 
 /** `GET /runs/{id}`. */
 export const runReport = z.object({

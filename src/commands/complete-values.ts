@@ -1,8 +1,12 @@
 import { z } from 'zod'
+import { modelRow } from '../api/models.ts'
 import { namedApiKeys } from '../config/api-keys.ts'
 import { accountName } from '../auth/copilot/find-account.ts'
 import { isLoopbackHost } from '../config/loopback.ts'
-import { openRecords } from './shared/accounts.ts'
+import { copilotRecordKind } from '../auth/copilot/record.ts'
+import { openRecordStore } from '../auth/records/open-record-store.ts'
+import { silentLog } from '../logging/logger.ts'
+import { recordPlace } from './shared/accounts.ts'
 import { exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode } from './shared/command.ts'
 import { daemonUrl } from './shared/find-daemon.ts'
@@ -31,12 +35,18 @@ async function findValues(context: CommandContext, kind: ValueKind): Promise<rea
   const read = await readSettings(context, undefined)
   if (!read.ok) return []
   const { server, models } = read.settings.config
-  if (kind === 'accounts') return (await openRecords(context, read.settings).list()).map(accountName)
+  if (kind === 'accounts') return listAccounts(context, read.settings)
   if (kind === 'keys') return namedApiKeys(server.apiKeys).map(({ name }) => name)
   return [...(await listModels(context, read.settings).catch(() => [])), ...Object.keys(models.aliases)]
 }
 
-const modelList = z.object({ data: z.array(z.object({ id: z.string() })) })
+async function listAccounts(context: CommandContext, settings: LoadedSettings): Promise<readonly string[]> {
+  // A note would stand in the line that the user types.
+  const store = openRecordStore(copilotRecordKind, recordPlace(context, settings), silentLog, { isReadOnly: true })
+  return (await store.list()).map(accountName)
+}
+
+const modelList = z.object({ data: z.array(modelRow.pick({ id: true })) })
 
 async function listModels(context: CommandContext, settings: LoadedSettings): Promise<readonly string[]> {
   const { hostname } = new URL(daemonUrl(settings.config.server))

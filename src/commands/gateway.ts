@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { programList, type ProgramList } from '../api/gateway.ts'
 import { findProcessStart } from '../auth/records/process-start.ts'
 import type { Config } from '../config/schema.ts'
 import { gatewayCommands } from '../gateway/commands.ts'
@@ -12,19 +12,7 @@ import { loadSettings } from './shared/settings.ts'
 /** For the gateway to answer. Ms. */
 const answerMs = 5000
 
-/** The body of a reply of the gateway. */
-const providersBody = z.object({
-  providers: z.array(
-    z.object({
-      id: z.string(),
-      name: z.string(),
-      session: z.object({ id: z.string(), name: z.string() }),
-      tools: z.array(z.string()),
-      calls: z.object({ pending: z.number(), ended: z.number(), failed: z.number(), dropped: z.number() }),
-    }),
-  ),
-})
-type Provider = z.infer<typeof providersBody>['providers'][number]
+type Provider = ProgramList['providers'][number]
 
 type OpenGateway = GatewayRecord & { readonly url: string }
 
@@ -132,7 +120,7 @@ async function ask(
       redirect: 'error',
       signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
     })
-    return providersBody.parse(await response.json()).providers
+    return programList.parse(await response.json()).providers
   } catch (cause) {
     if (signal.aborted) throw cause
     throw new CommandFailure(exitCode.failed, `The gateway at ${url} does not answer.`, { cause })

@@ -129,6 +129,9 @@ export const helpText = {
 
     For other clients, setup prints the settings to enter, and asks before it sends a test request.
 
+    If copilot-proxy is not running, setup asks the providers for your models and renews the logins that are due, also
+    with --dry-run and --print.
+
     --mcp adds the MCP server "copilot-proxy mcp" instead: the client can then use the tools of workspaces, with models
     of any provider. It needs no login.`,
     examples: [
@@ -146,7 +149,8 @@ export const helpText = {
     examples: ['status', 'status --json'],
   },
   models: {
-    about: 'Asks the running copilot-proxy, or the providers if it is not running.',
+    about: `
+    Asks the running copilot-proxy. If it is not running, asks the providers and renews the logins that are due.`,
     examples: ['models', 'models gpt-5-mini', 'models --json'],
   },
   modelsEnable: {

@@ -6,11 +6,10 @@ import { formatConfigError } from '../config/problem.ts'
 import { secretValues } from '../config/secrets.ts'
 import { createLog } from '../logging/create-log.ts'
 import type { Output } from '../terminal/output.ts'
-import { findCodexRecord, findLogin } from './shared/logins.ts'
+import { noteLogins } from './shared/logins.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode, McpFlags } from './shared/command.ts'
 import { findOwnPaths, homeOf, loadSettings } from './shared/settings.ts'
-import type { LoadedSettings } from './shared/settings.ts'
 import { findWorkspace, inHome, openWorkspaceFolder } from './shared/workspace-folder.ts'
 import type { Workspace } from './shared/workspace-folder.ts'
 
@@ -85,13 +84,6 @@ const interactiveHint =
 function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json' {
   if (log.format !== 'auto') return log.format
   return stderr.isTerminal ? 'pretty' : 'json'
-}
-
-/** Results are redacted as the daemon redacts them, so this process has to know the logins. */
-async function noteLogins(context: CommandContext, settings: LoadedSettings): Promise<void> {
-  // Reading encrypted logins could open a window of the keychain.
-  if (settings.config.auth.store !== 'file') return
-  await Promise.allSettled([findLogin(context, settings), findCodexRecord(context, settings)])
 }
 
 /** @throws CommandFailure `usage` if several are configured and none holds the working folder */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { readdir, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { errnoOf } from '../auth/records/record-fs.ts'
+import { formatTable, type TableColumn } from '../terminal/table.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { joinCommand } from '../workspace/command-line.ts'
 import type { Folder } from '../workspace/folder.ts'
@@ -76,18 +77,18 @@ async function textsOf(folder: Folder, names: ReadonlySet<string>): Promise<Read
   return texts
 }
 
+const proposalColumns: readonly TableColumn<Proposal>[] = [
+  { title: 'COMMAND', cell: ({ argv }) => visible(joinCommand(argv)) },
+  { title: 'FILE', cell: ({ file, runs }) => visible(runs === '' ? file : `${file}: ${runs}`) },
+]
+
 async function isWanted(
   context: CommandContext,
   { yes, json }: PolicyInitFlags,
   proposals: readonly Proposal[],
 ): Promise<boolean> {
   const out = json ? context.stderr : context.stdout
-  const width = Math.max(...proposals.map(({ argv }) => joinCommand(argv).length))
-  const lines = proposals.map(({ argv, file, runs }) => {
-    const what = runs === '' ? file : `${file}: ${runs}`
-    return `  ${visible(joinCommand(argv).padEnd(width))}  ${visible(what)}\n`
-  })
-  out.write(`Commands that these files name:\n${lines.join('')}`)
+  out.write(`These files name commands:\n${formatTable(proposalColumns, proposals, out)}`)
   if (yes) return true
   if (!context.interactive) return false
   out.write('A rule for a command allows all that it starts, also when these files change later.\n')

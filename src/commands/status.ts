@@ -113,7 +113,7 @@ function statusText(
     [
       ['Copilot', describeLogin(report, style)],
       ['Token', login?.source === 'record' ? describeToken(token, context.now()) : ''],
-      ['Stored in', login?.record ? visible(describePlace(login.record, settings)) : ''],
+      ['Stored in', login?.record ? visible(placeOf(login.record, settings)) : ''],
       ...codexLines(codex, style, context.now()),
       ['Daemon', report.daemon.running ? describeDaemon(report) : describeAbsent(report, holder)],
       ['Key', callerKey === undefined || callerKey === 'ok' ? '' : style.red(keyProblems[callerKey])],
@@ -166,6 +166,11 @@ function lengthOf(ms: number): string {
   if (minutes < 120) return `${minutes} minutes`
   const hours = Math.floor(minutes / 60)
   return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
+}
+
+/** Whether others can read a file is for `doctor` to say: nobody has made it private here. */
+function placeOf(location: string, settings: LoadedSettings): string {
+  return settings.config.auth.store === 'file' ? location : describePlace(location, settings)
 }
 
 function describeLogin({ login, problem, config }: StatusReport, style: Style): string {

@@ -36,6 +36,8 @@ export interface ConfigInput {
   readonly file: ConfigFile | undefined
   readonly env: Environment
   readonly flags: readonly Flag[]
+  /** Sections that count as absent. */
+  readonly leftOut?: readonly string[] | undefined
 }
 
 /** The source of each value by dotted key, and of each entry of a table (`copilot.headers.user-agent`). */
@@ -121,7 +123,7 @@ function compareSources(a: Source, b: Source): number {
  * Merges flags, environment, file and defaults, in this order of precedence, and validates the result and the proxies of the
  * environment. Pure, and never throws: it returns all problems at once, each with its source.
  */
-export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
+export function loadConfig({ file, env, flags, leftOut = [] }: ConfigInput): LoadResult {
   const environment = readEnvironment(env, leaves)
   const proxies = readProxies(env)
   const inEnvironment = [...environment.problems, ...(proxies.ok ? [] : proxies.problems)]
@@ -130,7 +132,8 @@ export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
 
   const assignments = [...environment.assignments, ...readFlags(flags)]
   const current = withoutRetired(fromFile)
-  const tree = assignments.reduce((all, { path, value }) => withValue(all, path, value), current.tree)
+  const given = assignments.reduce((all, { path, value }) => withValue(all, path, value), current.tree)
+  const tree = leftOut.reduce((all, section) => withoutValue(all, [section]), given)
   const sourceOf: Locate = (path, part) => assignmentAt(assignments, path)?.source ?? fromFile.locate(path, part)
 
   // Parsed once: zod's compiler would take longer than it saves.

@@ -24,6 +24,7 @@ export const retiredSettings: readonly RetiredSetting[] = [
     instead: 'WebSocket is always offered. For HTTP, set supports_websockets to false in the config.toml of Codex CLI.',
   },
   { key: 'agent.max-actions', instead: 'The limit is 100 changes and commands. Use agent.max-steps for a lower one.' },
+  { key: 'gateway.trusted-providers', instead: 'It is gateway.trusted-programs now.' },
   { key: 'sessions.keep-runs', instead: 'The limit is 1000 runs of each workspace. Use sessions.keep-days.' },
 ]
 

@@ -1,9 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { codexRecordKind } from '../auth/codex/record.ts'
-import { copilotRecordKind } from '../auth/copilot/record.ts'
-import { createMemoryRecordStore } from '../auth/records/memory-record-store.ts'
 import type { OwnPaths } from '../config/paths.ts'
 import { parseDemoCodexModels } from '../demo/codex-models.ts'
 import { connectDemoCodex, connectDemoCopilot, fetchDemoAccount } from '../demo/services.ts'
@@ -29,10 +26,6 @@ export async function openDemo({ workspacesDir, ownPaths }: DemoPlaces) {
   const dir = workspacesDir === undefined ? undefined : await mkdtemp(join(tmpdir(), 'copilot-proxy-demo-'))
   return {
     services,
-    stores: {
-      copilot: createMemoryRecordStore(copilotRecordKind, []),
-      codex: createMemoryRecordStore(codexRecordKind, []),
-    },
     options: {
       usageFile: undefined,
       codexFiles: undefined,

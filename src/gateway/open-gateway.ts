@@ -1,4 +1,5 @@
 import { fileActions } from '../agent/file-actions.ts'
+import type { ProgramList } from '../api/gateway.ts'
 import type { Config } from '../config/schema.ts'
 import { createFailedKeys } from '../http/access/failed-keys.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -9,12 +10,7 @@ import { gatewayCommands } from './commands.ts'
 import { isSameSecret, listenForProviders, type CommandReply, type Listener } from './listen.ts'
 import type { ActiveSession } from './messages.ts'
 import { closeCodes, type Surroundings } from './protocol.ts'
-import {
-  createProviderConnection,
-  type CallCounts,
-  type ProviderConnection,
-  type ProviderPush,
-} from './provider-connection.ts'
+import { createProviderConnection, type ProviderConnection, type ProviderPush } from './provider-connection.ts'
 import type { ProviderTools } from './provider-tools.ts'
 import { createTokenFiles } from './token-files.ts'
 
@@ -57,14 +53,6 @@ export interface Gateway {
   readonly rotate: () => Promise<void>
   /** Asks providers to end within `deadlineMs`, then closes their connections and removes the token. */
   readonly close: (deadlineMs: number) => Promise<void>
-}
-
-interface ProviderListing {
-  readonly id: string
-  readonly name: string
-  readonly session: { readonly id: string; readonly name: string }
-  readonly tools: readonly string[]
-  readonly calls: CallCounts
 }
 
 /** Deadline in `shutdown.pending` for a session that was removed. Ms. */
@@ -172,7 +160,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     }
   }
 
-  function listProviders(): readonly ProviderListing[] {
+  function listProviders(): ProgramList['providers'] {
     const names = new Map(workspaces.sessions().map(({ id, name }) => [id, name]))
     return [...open.keys()].flatMap((provider) => {
       const bound = provider.bound()

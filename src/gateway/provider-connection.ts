@@ -47,7 +47,7 @@ export interface ProviderConnectionDeps {
 }
 
 /** Counts since the connection was opened. */
-export interface CallCounts {
+interface CallCounts {
   pending: number
   ended: number
   failed: number

@@ -1,9 +1,8 @@
-import type { PlanItem } from '../api/run.ts'
+import type { IntendedFile, PlanItem } from '../api/run.ts'
 import type { Folder } from '../workspace/folder.ts'
 import type { OpenFiles } from '../workspace/open-files.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { UnconfirmedPolicy } from '../workspace/policy/policy.ts'
-import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { Session } from './session.ts'
 
 /** JSON Schema (2020-12) of a tool's arguments; its type is `object`. */

@@ -232,7 +232,8 @@ function compileRange(range: readonly string[]): CharacterMatcher {
 
 /**
  * Returns whether the matchers match all items in order. After a mismatch, only the last `**` (or `*`) takes one more item.
- * Backtracking to an earlier one cannot help, so no pattern takes exponential time.
+ * Backtracking to an earlier one cannot help, so no pattern takes exponential time. picomatch 4.0 compares `*a` twelve times and `b`
+ * with 40 letters `a` for 50 s, and globs come from models and from repositories.
  * @throws ToolError `invalid_arguments` if the budget is used up
  */
 function matchSequence<Item, Matcher>(

@@ -120,9 +120,9 @@ test('undo --to takes the files and the conversation back to before a message', 
   const ran = await cli('agent', '--yes', quickFix)
   expect(await total()).toContain('item.quantity')
   const [, change = ''] = /^To undo: copilot-proxy undo (\S+)$/m.exec(ran.stdout) ?? []
-  const listed = JSON.parse((await cli('undo', '--json')).stdout) as { changes: { id: string; run_id: string }[] }
+  const listed = JSON.parse((await cli('undo', '--json')).stdout) as { changes: { id: string; runId: string }[] }
   expect(listed.changes).toMatchObject([{ id: change }])
-  const done = await cli('undo', '--to', listed.changes[0]?.run_id ?? '', '--yes')
+  const done = await cli('undo', '--to', listed.changes[0]?.runId ?? '', '--yes')
   expect(done).toMatchObject({ code: 0, stderr: '' })
   expect(done.stdout).toContain('Went back: 1 message removed, 1 file restored.')
   expect(await total()).toBe(quickShopFiles['src/total.js'])

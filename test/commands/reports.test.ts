@@ -1,4 +1,4 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -142,13 +142,15 @@ describe('status', () => {
     expect(stdout).not.toContain('ghu_example')
   })
 
-  test('tells of a record that cannot be used, and counts it as no login', async () => {
+  test('tells of a record that cannot be used, and leaves it where it is', async () => {
     const user = await createUser()
     await mkdir(join(user.home, 'auth'), { mode: 0o700 })
-    await writeFile(join(user.home, 'auth', 'copilot-broken.json'), '{"id":', { mode: 0o600 })
-    const { code, stderr } = await user.run('status')
-    expect(code).toBe(3)
-    expect(stderr).toMatch(/^Note: .*copilot-broken\.json is not usable/)
+    const path = join(user.home, 'auth', 'copilot-broken.json')
+    await writeFile(path, '{"id":', { mode: 0o600 })
+    const { code, stdout, stderr } = await user.run('status')
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
+    expect(stdout).toContain(`${path} is not usable: it is not valid JSON. Log in again: copilot-proxy login`)
+    expect(await readFile(path, 'utf8')).toBe('{"id":')
   })
 })
 

@@ -1,10 +1,9 @@
 import type { Config } from '../../config/schema.ts'
 import type { Logger } from '../../logging/logger.ts'
 import type { Keychain } from './keychain.ts'
-import type { RecordFs } from './record-fs.ts'
 import type { RecordKind, StoredRecord } from './record-kind.ts'
 import { createRecordSeal } from './record-seal.ts'
-import { createRecordStore, type RecordStore } from './record-store.ts'
+import { createRecordStore, type RecordStore, type RecordStoreOptions } from './record-store.ts'
 
 /** The location and the form of this user's logins. */
 export interface StoreLocation {
@@ -23,18 +22,10 @@ export function openRecordStore<Stored extends StoredRecord>(
   kind: RecordKind<Stored>,
   { dir, rules, keychain, warned }: StoreLocation,
   log: Logger,
-  fs?: RecordFs,
+  { isReadOnly }: Pick<RecordStoreOptions<Stored>, 'isReadOnly'> = {},
 ): RecordStore<Stored> {
   const seal = rules.store === 'keychain' ? createRecordSeal(keychain) : undefined
-  return createRecordStore({
-    kind,
-    dir,
-    log,
-    seal,
-    strictPermissions: rules.strictPermissions,
-    warned,
-    ...(fs && { fs }),
-  })
+  return createRecordStore({ kind, dir, log, seal, strictPermissions: rules.strictPermissions, isReadOnly, warned })
 }
 
 /** The same location with the other kind of store, which may still hold an earlier login. */

@@ -27,14 +27,19 @@ type RecordRead<Stored> =
   /** Sealed with a key that is not in the keychain. */
   | { readonly kind: 'locked_out'; readonly identity: FileIdentity }
 
-interface ReadRules<Stored extends StoredRecord> {
+interface ReadRules<Stored extends StoredRecord> extends Permissions {
   /** The id that the record must contain. */
   readonly id: string
   readonly schema: RecordKind<Stored>['schema']
-  /** Refuses a file that others can read, instead of making it private. */
-  readonly strict: boolean
   /** Undefined: the file is plain text. */
   readonly seal: RecordSeal | undefined
+}
+
+interface Permissions {
+  /** Refuses a file that others can read, instead of making it private. */
+  readonly strict: boolean
+  /** Leaves the file as it is. */
+  readonly isReadOnly: boolean
 }
 
 /**
@@ -44,9 +49,9 @@ interface ReadRules<Stored extends StoredRecord> {
 export async function readRecordFile<Stored extends StoredRecord>(
   fs: RecordFs,
   path: string,
-  { id, schema, strict, seal }: ReadRules<Stored>,
+  { id, schema, seal, ...permissions }: ReadRules<Stored>,
 ): Promise<RecordRead<Stored>> {
-  const raw = await readPrivateFile(fs, path, strict)
+  const raw = await readPrivateFile(fs, path, permissions)
   if (raw === undefined) return { kind: 'absent' }
   const { bytes, identity, exposure } = raw
   if (bytes === undefined) return { kind: 'corrupt', why: 'it is too large', identity }
@@ -68,7 +73,11 @@ interface PrivateFile {
 const notAFile = 'is not a plain file but a link, folder or pipe. Move it away and log in again'
 
 /** Undefined if there is no such file. */
-export async function readPrivateFile(fs: RecordFs, path: string, strict: boolean): Promise<PrivateFile | undefined> {
+export async function readPrivateFile(
+  fs: RecordFs,
+  path: string,
+  { strict, isReadOnly }: Permissions,
+): Promise<PrivateFile | undefined> {
   try {
     if (!(await fs.lstat(path)).isFile()) throw new RecordStoreError('not_a_file', `${path} ${notAFile}`)
     // NOFOLLOW and NONBLOCK: if a link or FIFO was put here since the check above, opening it neither leads elsewhere
@@ -85,7 +94,7 @@ export async function readPrivateFile(fs: RecordFs, path: string, strict: boolea
         const what = `${path} can be read by other users of this machine (auth.strict-permissions)`
         throw new RecordStoreError('not_private', `${what}. Log in again, or run: chmod 600 ${path}`)
       }
-      const exposure = isLoose(stat.mode) ? await tighten(path, file) : undefined
+      const exposure = isLoose(stat.mode) ? await tighten(path, file, isReadOnly) : undefined
       const identity = { ino: stat.ino, mtimeMs: stat.mtimeMs }
       const bytes = stat.size > MAX_RECORD_BYTES ? undefined : await file.readFile()
       return { bytes, identity, exposure }
@@ -105,7 +114,12 @@ export async function readPrivateFile(fs: RecordFs, path: string, strict: boolea
  * Makes the file private and returns a warning. A failure is a warning too, because a login that works is no reason to
  * stop.
  */
-async function tighten(path: string, file: { readonly chmod: (mode: number) => Promise<void> }): Promise<string> {
+async function tighten(
+  path: string,
+  file: { readonly chmod: (mode: number) => Promise<void> },
+  isReadOnly: boolean,
+): Promise<string> {
+  if (isReadOnly) return `${path} can be read by other users of this machine. Run: chmod 600 ${path}`
   try {
     await file.chmod(0o600)
     return `${path} could be read by other users of this machine; its mode is now 0600`

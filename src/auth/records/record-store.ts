@@ -70,6 +70,8 @@ export interface RecordStoreOptions<Stored extends StoredRecord> {
   readonly seal?: RecordSeal | undefined
   /** Refuses files that others can read, instead of making them private with a warning. */
   readonly strictPermissions?: boolean
+  /** Nothing on the disk changes: a corrupt record is unreadable, and stays where it is. Writing is not for such a store. */
+  readonly isReadOnly?: boolean | undefined
   /** Warnings already logged. Stores of one folder share the set, because all of them meet the same failure. */
   readonly warned?: Set<string> | undefined
   readonly fs?: RecordFs
@@ -88,7 +90,7 @@ export const recordSuffixes = { file: '.json', keychain: '.sealed' } as const
 export function createRecordStore<Stored extends StoredRecord>(
   options: RecordStoreOptions<Stored>,
 ): RecordStore<Stored> {
-  const { kind, dir, log, seal, strictPermissions: strict = false, fs = nodeFs } = options
+  const { kind, dir, log, seal, strictPermissions: strict = false, isReadOnly = false, fs = nodeFs } = options
   const { lockTimes = LOCK_TIMES, watchEveryMs = 2_000, warned = new Set() } = options
   const [suffix, otherSuffix] =
     seal === undefined ? [recordSuffixes.file, recordSuffixes.keychain] : [recordSuffixes.keychain, recordSuffixes.file]
@@ -117,7 +119,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     if (strict || !looked) await checkFolder()
     if (!looked) {
       looked = true
-      await sweepStrayFiles(fs, dir, names, Date.now())
+      if (!isReadOnly) await sweepStrayFiles(fs, dir, names, Date.now())
       const [used, other] = seal === undefined ? ['file', 'keychain'] : ['keychain', 'file']
       for (const id of idsIn(names, otherSuffix).filter((one) => !own.includes(one))) {
         const unused = `${join(dir, `${id}${otherSuffix}`)} is not used, because auth.store is ${used}`
@@ -140,7 +142,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     { forWriting = false, leaveCorrupt = false }: ReadOptions & { readonly forWriting?: boolean } = {},
   ): Promise<Stored | undefined> => {
     const path = pathOf(id)
-    const found = await readRecordFile(fs, path, { id, schema: kind.schema, strict, seal })
+    const found = await readRecordFile(fs, path, { id, schema: kind.schema, strict, isReadOnly, seal })
     if (found.kind === 'absent') {
       seal?.forget(id)
       return undefined
@@ -154,7 +156,10 @@ export function createRecordStore<Stored extends StoredRecord>(
       throw new RecordStoreError('unreadable', `${what}. Log in again: ${kind.loginCommand}`)
     }
     const why = found.kind === 'corrupt' ? found.why : 'its key is not in the keychain'
-    if (leaveCorrupt) throw new RecordStoreError('unreadable', `${path} is not usable: ${why}`)
+    if (leaveCorrupt || isReadOnly) {
+      const advice = isReadOnly ? `. Log in again: ${kind.loginCommand}` : ''
+      throw new RecordStoreError('unreadable', `${path} is not usable: ${why}${advice}`)
+    }
     try {
       const aside = await setAside(fs, path, found.identity)
       if (aside === undefined) return await read(id, { forWriting })
@@ -206,6 +211,7 @@ export function createRecordStore<Stored extends StoredRecord>(
         `${message}. Make sure that nobody has changed the files in it, then run: chmod 700 ${dir}`,
       )
     }
+    if (isReadOnly) return warnOnce(`${dir} is open to other users of this machine. Run: chmod 700 ${dir}`)
     const outcome = await fs.chmod(dir, 0o700).then(
       () => 'was open to other users of this machine; its mode is now 0700',
       (error: unknown) =>
@@ -296,7 +302,10 @@ export function createRecordStore<Stored extends StoredRecord>(
       const path = pathOf(id)
       return locked(path, callOptions, async () => {
         // The file contains the name of its key. A file that cannot be read is removed too.
-        const file = seal === undefined ? undefined : await readPrivateFile(fs, path, false).catch(() => undefined)
+        const file =
+          seal === undefined
+            ? undefined
+            : await readPrivateFile(fs, path, { strict: false, isReadOnly }).catch(() => undefined)
         const removed = await removeIfThere(fs, path).catch((error: unknown) => {
           throw new RecordStoreError('unwritable', `${path} was not removed: ${adviceFor(errnoOf(error))}`, {
             cause: error,

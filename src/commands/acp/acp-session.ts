@@ -12,6 +12,7 @@ import { toDecision, toQuestion } from '../../acp/permission.ts'
 import { toMessage } from '../../acp/prompt.ts'
 import { replayRun } from '../../acp/replay.ts'
 import { createUpdates, stopReasons, usageUpdate } from '../../acp/updates.ts'
+import type { MessageInput } from '../../api/inputs.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent, EditorEvent } from '../../api/events.ts'
 import type { RunReport } from '../../api/run.ts'
 import { isAcceptedPlan } from '../../page/static/approval-words.js'
@@ -181,7 +182,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       .catch(() => {})
   }
 
-  function toBody(content: PromptRequest['prompt']): object {
+  function toBody(content: PromptRequest['prompt']): MessageInput {
     const { ability } = files
     return { ...toMessage(root, content), conversationId: id, ...choices, ...(ability && { editor: ability }) }
   }

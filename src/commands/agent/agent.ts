@@ -1,6 +1,7 @@
 import { forRunOf, mayChoose } from '../../page/static/approval-words.js'
 import { visible, visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode, otherVersion, writeJsonLine } from '../shared/command.ts'
+import type { MessageInput } from '../../api/inputs.ts'
 import type { AgentFlags, CommandContext, ExitCode } from '../shared/command.ts'
 import { daemonEvent } from '../../api/events.ts'
 import type { ApprovalEvent, DoneEvent } from '../../api/events.ts'
@@ -73,7 +74,7 @@ async function follow(
   })
   const conversation = await client.conversation(flags.continue === true ? 'last' : 'new', interrupt.first)
   if (flags.continue === true) screen.note(`Continuing "${visible(conversation.title)}".`)
-  const message = {
+  const message: MessageInput = {
     text: flags.goal,
     conversationId: conversation.id,
     mode: flags.plan === true ? 'plan' : 'agent',

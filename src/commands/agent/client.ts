@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser'
 import { z } from 'zod'
 import type { DaemonEvent } from '../../api/events.ts'
 import { acceptedMessage } from '../../api/inputs.ts'
-import type { AcceptedMessage } from '../../api/inputs.ts'
+import type { AcceptedMessage, MessageInput } from '../../api/inputs.ts'
 import { modelList } from '../../api/models.ts'
 import { runReport } from '../../api/run.ts'
 import type { ApprovalDecision, RunReport } from '../../api/run.ts'
@@ -38,7 +38,7 @@ export interface RunClient {
   /** Returns the models that a message can name. */
   readonly models: (signal: AbortSignal) => Promise<readonly { readonly id: string; readonly name: string }[]>
   /** @throws CommandFailure with the daemon's message */
-  readonly send: (message: object, signal: AbortSignal) => Promise<AcceptedMessage>
+  readonly send: (message: MessageInput, signal: AbortSignal) => Promise<AcceptedMessage>
   readonly decide: (approvalId: string, decision: ApprovalDecision) => Promise<void>
   /** Answers an event `editor` of a run. */
   readonly answerEditor: (runId: string, requestId: string, answer: EditorAnswer) => Promise<void>

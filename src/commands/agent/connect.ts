@@ -8,7 +8,7 @@ import type { ReadOnlyMode } from '../../config/setting-types.ts'
 import { silentLog } from '../../logging/logger.ts'
 import type { LogMethod } from '../../logging/logger.ts'
 import { loginAdvice } from '../shared/accounts.ts'
-import { findLogins } from '../shared/logins.ts'
+import { findLogins, noteLogins } from '../shared/logins.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { AgentFlags, CommandContext } from '../shared/command.ts'
 import { refuseWrongKey } from '../shared/find-daemon.ts'
@@ -92,7 +92,7 @@ export function createConnector(context: CommandContext, flags: ConnectFlags, { 
       throw new CommandFailure(exitCode.notLoggedIn, message)
     }
     const keepsSessions = !flags.demo && daemon === undefined && 'if-free'
-    own ??= await startOwn(context, settings, { workspace, keepsSessions, flags })
+    own ??= await startOwn(context, settings, { workspace, keepsSessions, needsModel, flags })
     return await own.serve(workspace)
   }
 
@@ -158,6 +158,8 @@ interface OwnOptions {
   readonly workspace: Workspace
   /** False: another process uses the file of sessions. `if-free`: use the file unless another process does. */
   readonly keepsSessions: false | 'if-free'
+  /** False: it reads no login and asks no provider. */
+  readonly needsModel: boolean
   readonly flags: ConnectFlags
 }
 
@@ -165,7 +167,7 @@ interface OwnOptions {
 async function startOwn(
   context: CommandContext,
   settings: LoadedSettings,
-  { workspace: first, keepsSessions, flags }: OwnOptions,
+  { workspace: first, keepsSessions, needsModel, flags }: OwnOptions,
 ): Promise<OwnDaemon> {
   const { config: given, usageFile } = settings
   const isDemo = flags.demo === true
@@ -177,7 +179,9 @@ async function startOwn(
     server: { ...given.server, host: '127.0.0.1', port: 0, apiKeys: [randomBytes(24).toString('base64url')] },
     workspaces: [first],
     agent: { ...given.agent, maxSteps },
+    codex: { ...given.codex, enabled: given.codex.enabled && needsModel },
   }
+  if (!needsModel) await noteLogins(context, settings)
   // Log lines would disturb the output on the terminal.
   const log = {
     ...silentLog,
@@ -185,7 +189,14 @@ async function startOwn(
       if (typeof fields !== 'string') reasons.set(fields['path'], fields['reason'])
     },
   }
-  const daemon = await startHere(context, settings, { config, demo: isDemo, log, usageFile, keepsSessions })
+  const daemon = await startHere(context, settings, {
+    config,
+    demo: isDemo,
+    log,
+    usageFile,
+    keepsSessions,
+    ...(!needsModel && { withoutLogins: true, githubToken: undefined }),
+  })
   // The owner's token, so that what the command does is the owner's: the next run of the command can continue it.
   const { url, ownerToken: key } = daemon
   const get = getterAt(context, { url, key })

@@ -120,7 +120,7 @@ export async function readSmallFile(path: string): Promise<string> {
 function openLoginView(context: CommandContext, settings: LoadedSettings) {
   const { config } = settings
   const { env, now, signal } = context
-  const readers = loginReaders(context, settings, { isReadOnly: true })
+  const readers = loginReaders(context, settings, { isReadOnly: true, isSilent: true })
   let opened: CodexConnection | undefined
 
   const copilot = once(() => readCopilotState(readers))

@@ -15,7 +15,6 @@ import { visible } from '../../terminal/visible.ts'
 import { describePlace, recordPlace, removeFromOtherStore, requireStore, warningLog } from '../shared/accounts.ts'
 import type { CommandContext, LoginFlags } from '../shared/command.ts'
 import { chatgptPlanName } from '../../api/plan-name.ts'
-import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { browserCommand } from './desktop.ts'
 import { browserWaitMs, loginEnded, loginFailed, loginInterrupted, showAddress, showCode } from './prompts.ts'
@@ -26,10 +25,10 @@ import { browserWaitMs, loginEnded, loginFailed, loginInterrupted, showAddress, 
  */
 export async function connectCodexAccount(
   context: CommandContext,
-  flags: Pick<LoginFlags, 'browser' | 'config' | 'device'>,
+  settings: LoadedSettings,
+  flags: Pick<LoginFlags, 'browser' | 'device'>,
   ports: readonly number[] = CODEX_REDIRECT_PORTS,
 ): Promise<void> {
-  const settings = await loadSettings(context, flags.config)
   const { codex } = settings.config
   const mayOpenBrowser = flags.browser
   await requireStore(context, settings)

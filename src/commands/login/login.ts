@@ -29,7 +29,7 @@ import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, LoginFlags } from '../shared/command.ts'
 import { confirm } from '../shared/confirm.ts'
 import { planName, planNameOfSku } from '../../api/plan-name.ts'
-import { loadSettings } from '../shared/settings.ts'
+import { loadLoginSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { askInBrowser, askWithCode, readToken } from './github-token.ts'
 import { loginFailed, loginInterrupted } from './prompts.ts'
@@ -65,15 +65,16 @@ export async function login(context: CommandContext, flags: LoginFlags): Promise
       `${foreign.option} is only for copilot-proxy login ${foreign.provider}. ${foreign.instead}.`,
     )
   }
-  if (!(await wantsLogin(context, flags, provider))) {
+  const settings = await loadLoginSettings(context, flags.config)
+  if (!(await wantsLogin(context, settings, flags, provider))) {
     context.stderr.write('Nothing changed.\n')
     return exitCode.done
   }
   if (provider === 'codex') {
     const { connectCodexAccount } = await import('./codex.ts')
-    await connectCodexAccount(context, flags)
+    await connectCodexAccount(context, settings, flags)
   } else {
-    await connectAccount(context, flags)
+    await connectAccount(context, settings, flags)
   }
   context.stdout.write('\nNext: copilot-proxy launch claude, or for your own programs: copilot-proxy serve\n')
   return exitCode.done
@@ -83,9 +84,13 @@ export async function login(context: CommandContext, flags: LoginFlags): Promise
  * Asks a person who is logged in already. A token on standard input and a run without a terminal need no answer: they
  * replace the login of the account, or add another account.
  */
-async function wantsLogin(context: CommandContext, flags: LoginFlags, provider: ProviderId): Promise<boolean> {
+async function wantsLogin(
+  context: CommandContext,
+  settings: LoadedSettings,
+  flags: LoginFlags,
+  provider: ProviderId,
+): Promise<boolean> {
   if (!context.interactive || flags.yes || flags.tokenStdin) return true
-  const settings = await loadSettings(context, flags.config)
   const place = recordPlace(context, settings)
   const records =
     provider === 'copilot'
@@ -101,12 +106,17 @@ async function wantsLogin(context: CommandContext, flags: LoginFlags, provider: 
   return confirm(context, 'Log in again, or with another account?')
 }
 
+type ConnectFlags = Omit<LoginFlags, 'provider' | 'config'>
+
 /**
  * Obtains a GitHub token, checks that it opens Copilot, and stores it as the Copilot account in use.
  * @throws CommandFailure `usage`, `failed`, `interrupted`; RecordStoreError
  */
-export async function connectAccount(context: CommandContext, flags: Omit<LoginFlags, 'provider'>): Promise<void> {
-  const settings = await loadSettings(context, flags.config)
+export async function connectAccount(
+  context: CommandContext,
+  settings: LoadedSettings,
+  flags: ConnectFlags,
+): Promise<void> {
   const hosts = githubHosts(settings, flags.host)
   await requireStore(context, settings)
   const githubToken = await obtainToken(context, flags, settings, hosts)
@@ -157,7 +167,7 @@ function githubHosts(settings: LoadedSettings, host: string | undefined): Github
 
 function obtainToken(
   context: CommandContext,
-  flags: Omit<LoginFlags, 'provider'>,
+  flags: ConnectFlags,
   settings: LoadedSettings,
   hosts: GithubHosts,
 ): Promise<string> {

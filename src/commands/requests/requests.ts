@@ -35,12 +35,13 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
       ...options,
     }).toString()}`
   const isFiltered = flags.failed === true || flags.key !== undefined || flags.model !== undefined
-  const { requests: first } = await ask(view, query({ limit: String(limit) }), requestList)
+  const list = await ask(view, query({ limit: String(limit) }), requestList)
+  const first = list.requests
   if (view.health.demo && !flags.json)
     context.stdout.write('copilot-proxy runs with --demo, so all answers are simulated.\n\n')
   const layout = layoutRequests(first, context.now, context.stdout)
   if (!flags.follow) {
-    if (flags.json) writeJson(context, { requests: first })
+    if (flags.json) writeJson(context, list)
     else if (first.length === 0) context.stdout.write(isFiltered ? 'No matching requests.\n' : 'No requests yet.\n')
     else writeRows(context, first, layout, { withHead: true })
     return exitCode.done

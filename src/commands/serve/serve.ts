@@ -219,7 +219,7 @@ function reload(daemon: Daemon, log: ProgramLog, changed: Config, atStart: Confi
 export async function loginAndServe(context: CommandContext, given: ServeFlags): Promise<ExitCode> {
   const flags = withAbsoluteFolders(context, given)
   const settings = await loadSettings(context, flags.config, toConfigFlags(flags))
-  if (!flags.demo) await ensureLogin(context, settings, flags.config)
+  if (!flags.demo) await ensureLogin(context, settings)
   return serve(context, flags)
 }
 
@@ -227,14 +227,10 @@ export async function loginAndServe(context: CommandContext, given: ServeFlags):
  * Logs in to Copilot if no login exists. Without a terminal nobody could complete the login, so it fails.
  * @throws CommandFailure `notLoggedIn`; `failed` if a stored login cannot be read; RecordStoreError
  */
-async function ensureLogin(
-  context: CommandContext,
-  settings: LoadedSettings,
-  configFlag: string | undefined,
-): Promise<void> {
+async function ensureLogin(context: CommandContext, settings: LoadedSettings): Promise<void> {
   if ((await findLogins(context, settings)).length > 0) return
   if (!context.interactive) throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   const { connectAccount } = await import('../login/login.ts')
-  await connectAccount(context, { config: configFlag, browser: true })
+  await connectAccount(context, settings, { browser: true })
   context.stdout.write('\n')
 }

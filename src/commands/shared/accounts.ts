@@ -49,8 +49,12 @@ export function keychainOf({ env, keychain }: CommandContext): Keychain {
   return keychain ?? createSystemKeychain({ env })
 }
 
-export function openRecords(context: CommandContext, settings: AuthSettings): RecordStore<CopilotRecord> {
-  return openRecordStore(copilotRecordKind, recordPlace(context, settings), warningLog(context))
+export function openRecords(
+  context: CommandContext,
+  settings: AuthSettings,
+  options: { readonly isReadOnly?: boolean } = {},
+): RecordStore<CopilotRecord> {
+  return openRecordStore(copilotRecordKind, recordPlace(context, settings), warningLog(context), options)
 }
 
 /**

@@ -11,10 +11,12 @@ export function readOwnFiles(
   settings: LoadedSettings,
   path: '/status' | '/accounts',
 ): Promise<LoginStatus | AccountList> {
-  return path === '/status' ? readLoginStatus(loginReaders(context, settings)) : listAccounts(context, settings)
+  return path === '/status'
+    ? readLoginStatus(loginReaders(context, settings, { isReadOnly: true }))
+    : listAccounts(context, settings)
 }
 
 async function listAccounts(context: CommandContext, settings: LoadedSettings): Promise<AccountList> {
-  const records = await openRecords(context, settings).list()
+  const records = await openRecords(context, settings, { isReadOnly: true }).list()
   return toAccountList(records, settings.config, tokenOfEnvironment(context) !== undefined)
 }

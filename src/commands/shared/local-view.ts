@@ -94,8 +94,8 @@ export function createLocalView(context: CommandContext, settings: LoadedSetting
 
   /** @throws CommandFailure, RecordStoreError if the login cannot be looked up */
   async function hasLogin(provider: ProviderId): Promise<boolean> {
-    if (provider === 'copilot') return (await findLogin(context, settings)) !== undefined
-    const state = await readCodexState(loginReaders(context, settings))
+    if (provider === 'copilot') return (await findLogin(context, settings, { isReadOnly: true })) !== undefined
+    const state = await readCodexState(loginReaders(context, settings, { isReadOnly: true }))
     if (state.kind === 'problem') throw new CommandFailure(exitCode.failed, state.sentence)
     return hasCodexLogin(state)
   }
@@ -165,7 +165,8 @@ export function createLocalView(context: CommandContext, settings: LoadedSetting
   }
 
   function accountDeps() {
-    const store = openRecordStore(copilotRecordKind, recordPlace(context, settings), silentLog)
+    const place = recordPlace(context, settings)
+    const store = openRecordStore(copilotRecordKind, place, silentLog, { isReadOnly: true })
     return { store, githubToken: tokenOfEnvironment(context), fetch: context.fetch, now }
   }
 

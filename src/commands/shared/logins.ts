@@ -1,4 +1,3 @@
-import * as nodeFs from 'node:fs/promises'
 import { codexRecordKind } from '../../auth/codex/record.ts'
 import type { CodexRecord } from '../../auth/codex/record.ts'
 import { findLoginInUse } from '../../auth/copilot/account-in-use.ts'
@@ -6,7 +5,6 @@ import type { LoginInUse } from '../../auth/copilot/account-in-use.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import { openRecordStore } from '../../auth/records/open-record-store.ts'
 import { RecordStoreError } from '../../auth/records/record-fs.ts'
-import type { RecordFs } from '../../auth/records/record-fs.ts'
 import type { RecordKind, StoredRecord } from '../../auth/records/record-kind.ts'
 import type { RecordStore } from '../../auth/records/record-store.ts'
 import { hasCodexLogin, readCodexState } from '../../daemon/login-status.ts'
@@ -21,8 +19,10 @@ import { findCodexHome } from './settings.ts'
 import type { LoadedSettings } from './settings.ts'
 
 interface Reading {
-  /** Changes nothing on the disk and writes no notes: an unusable record stays where it is and is thrown as an error. */
+  /** Changes nothing on the disk: an unusable record stays where it is and is thrown as an error. */
   readonly isReadOnly?: boolean
+  /** Writes no notes. What only a note would state about the cause of a missing login is thrown as an error. */
+  readonly isSilent?: boolean
 }
 
 /**
@@ -35,14 +35,14 @@ async function lookUp<Stored extends StoredRecord, Found>(
   settings: AuthSettings,
   kind: RecordKind<Stored>,
   look: (store: RecordStore<Stored>) => Promise<Found | undefined>,
-  { isReadOnly = false }: Reading,
+  { isReadOnly = false, isSilent = false }: Reading,
 ): Promise<Found | undefined> {
   const warnings = new Set<string>()
   const log = warningsTo((warning) => warnings.add(warning))
-  const store = openRecordStore(kind, recordPlace(context, settings), log, isReadOnly ? readOnlyFs : undefined)
+  const store = openRecordStore(kind, recordPlace(context, settings), log, { isReadOnly })
   try {
-    if (!isReadOnly) return await look(store)
-    const found = await look({ ...store, current: () => store.current({ leaveCorrupt: true }) })
+    const found = await look(store)
+    if (!isSilent) return found
     const unused = [...warnings].find((sentence) => sentence.includes(' is not used, '))
     if (found === undefined && unused !== undefined) throw new RecordStoreError('unreadable', unused)
     return found
@@ -50,31 +50,8 @@ async function lookUp<Stored extends StoredRecord, Found>(
     if (error instanceof RecordStoreError) warnings.delete(error.message)
     throw error
   } finally {
-    if (!isReadOnly) for (const warning of warnings) writeNote(context, warning)
+    if (!isSilent) for (const warning of warnings) writeNote(context, warning)
   }
-}
-
-/** Modes are not tightened, and unusable records are not set aside. */
-const readOnlyFs: RecordFs = {
-  ...nodeFs,
-  async open(path, flags) {
-    const file = await nodeFs.open(path, flags)
-    file.chmod = unchanged
-    return file
-  },
-  chmod: unchanged,
-  link: refused,
-  mkdir: refused,
-  rename: refused,
-  unlink: refused,
-}
-
-function unchanged(): Promise<void> {
-  return Promise.resolve()
-}
-
-function refused(): Promise<never> {
-  return Promise.reject(Object.assign(new Error('This check changes no files'), { code: 'EROFS' }))
 }
 
 /**
@@ -105,7 +82,7 @@ export async function requireLogin(context: CommandContext, settings: LoadedSett
  * The newest stored login; undefined if none exists.
  * @throws RecordStoreError if records exist and none can be used
  */
-export async function findCodexRecord(
+async function findCodexRecord(
   context: CommandContext,
   settings: AuthSettings,
   reading: Reading = {},
@@ -133,6 +110,14 @@ export function loginReaders(context: CommandContext, settings: LoadedSettings, 
   }
 }
 
+/** Results of tools are redacted as the daemon redacts them, so a process that makes no use of the logins has to know them too. */
+export async function noteLogins(context: CommandContext, settings: LoadedSettings): Promise<void> {
+  // Reading encrypted logins could open a window of the keychain.
+  if (settings.config.auth.store !== 'file') return
+  const reading = { isReadOnly: true, isSilent: true }
+  await Promise.allSettled([findLogin(context, settings, reading), findCodexRecord(context, settings, reading)])
+}
+
 /** The account and its plan. */
 export function describeCodexLogin(account: string | null, plan: string | null, isOfCli: boolean): string {
   const ofPlan = plan === null ? '' : `, ChatGPT plan ${plan}`
@@ -140,9 +125,13 @@ export function describeCodexLogin(account: string | null, plan: string | null, 
 }
 
 /** @throws CommandFailure `failed`, RecordStoreError */
-export async function findLogins(context: CommandContext, settings: LoadedSettings): Promise<readonly ProviderId[]> {
-  const login = await findLogin(context, settings)
-  const codex = await readCodexState(loginReaders(context, settings))
+export async function findLogins(
+  context: CommandContext,
+  settings: LoadedSettings,
+  reading: Reading = {},
+): Promise<readonly ProviderId[]> {
+  const login = await findLogin(context, settings, reading)
+  const codex = await readCodexState(loginReaders(context, settings, reading))
   // A Copilot login is enough to serve, even if the Codex login cannot be read.
   if (login === undefined && codex.kind === 'problem') throw new CommandFailure(exitCode.failed, codex.sentence)
   return [...(login === undefined ? [] : (['copilot'] as const)), ...(hasCodexLogin(codex) ? (['codex'] as const) : [])]

@@ -6,6 +6,7 @@ import type { OwnPaths } from '../../config/paths.ts'
 import { formatConfigError, formatProblems, formatSource } from '../../config/problem.ts'
 import type { ConfigError, Problem } from '../../config/problem.ts'
 import { readConfigFile } from '../../config/read-config-file.ts'
+import { configSchema } from '../../config/schema.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretValues } from '../../config/secrets.ts'
 import { visibleLines } from '../../terminal/visible.ts'
@@ -132,11 +133,12 @@ export async function readSettings(
   context: CommandContext,
   configFlag: string | undefined,
   flags: readonly Flag[] = [],
+  leftOut?: readonly string[],
 ): Promise<SettingsResult> {
   const places = findFiles(context, configFlag)
   const read = await readConfigFile(places.configFile, { required: places.isNamed })
   if (!read.ok) return { ok: false, places, error: read.error }
-  const loaded = loadConfig({ file: read.file, env: context.env, flags })
+  const loaded = loadConfig({ file: read.file, env: context.env, flags, leftOut })
   if (!loaded.ok) return { ok: false, places, error: loaded.error }
   context.secrets.hold('settings', ...secretValues(loaded.value))
   const { value: config, sources, warnings } = loaded
@@ -153,7 +155,33 @@ export async function loadSettings(
   configFlag: string | undefined,
   flags: readonly Flag[] = [],
 ): Promise<LoadedSettings> {
-  const result = await readSettings(context, configFlag, flags)
+  return requireValid(await readSettings(context, configFlag, flags))
+}
+
+/** Sections that decide where a login goes and where it is stored. */
+const loginSections = new Set(['auth', 'copilot', 'copilot-oauth', 'codex'])
+
+/**
+ * As `loadSettings`, for a login: faults in settings that it does not use are a note, and the defaults of their sections hold.
+ * @throws CommandFailure `usage`
+ */
+export async function loadLoginSettings(
+  context: CommandContext,
+  configFlag: string | undefined,
+): Promise<LoadedSettings> {
+  const result = await readSettings(context, configFlag)
+  if (result.ok) return result.settings
+  const faulty = [...new Set(result.error.problems.map(({ key }) => key.split('.', 1)[0] ?? ''))]
+  // An unknown section may be a misspelt one of the login's.
+  const isApart = faulty.every((section) => Object.hasOwn(configSchema.shape, section) && !loginSections.has(section))
+  const settings = requireValid(isApart ? await readSettings(context, configFlag, [], faulty) : result)
+  const note = 'the configuration is invalid, in settings that a login does not use'
+  context.stderr.write(visibleLines(`Note: ${note}:\n${formatConfigError(result.error)}\n`))
+  return settings
+}
+
+/** @throws CommandFailure `usage`, one line per problem */
+function requireValid(result: SettingsResult): LoadedSettings {
   if (result.ok) return result.settings
   const { problems } = result.error
   // Then the configuration itself is valid.

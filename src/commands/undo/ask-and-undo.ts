@@ -8,8 +8,6 @@ import { confirm } from '../shared/confirm.ts'
 interface Undoing<Report> {
   readonly send: (dryRun: boolean) => Promise<Report>
   readonly diffOf: (report: Report) => string | undefined
-  /** For `--json`. */
-  readonly documentOf: (report: Report) => object
   readonly question: (plan: Report) => string
   /** What `--yes` does, e.g. `To go back`. */
   readonly purpose: string
@@ -17,15 +15,15 @@ interface Undoing<Report> {
 }
 
 /** Shows what comes back, asks, and undoes it. */
-export async function askAndUndo<Report>(
+export async function askAndUndo<Report extends object>(
   context: CommandContext,
   { yes, json }: UndoFlags,
-  { send, diffOf, documentOf, question, purpose, doneText }: Undoing<Report>,
+  { send, diffOf, question, purpose, doneText }: Undoing<Report>,
 ): Promise<ExitCode> {
   const { stdout, stderr } = context
   const plan = await send(true)
   if (json && !yes) {
-    writeJson(context, { ...documentOf(plan), undone: false })
+    writeJson(context, { ...plan, undone: false })
     return exitCode.done
   }
   if (!json) createRunScreen(stdout).wholeDiff({ diff: diffOf(plan) ?? '' })
@@ -38,7 +36,7 @@ export async function askAndUndo<Report>(
     return exitCode.failed
   }
   const done = await send(false)
-  if (json) writeJson(context, { ...documentOf(done), undone: true })
+  if (json) writeJson(context, { ...done, undone: true })
   else stdout.write(visibleLines(`${doneText(done)}\n`))
   return exitCode.done
 }

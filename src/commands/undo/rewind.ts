@@ -24,7 +24,6 @@ export async function rewind(context: CommandContext, flags: UndoFlags, connecti
   return askAndUndo(context, flags, {
     send: (dryRun) => postChange(context, connection, path, rewindReport, { ...subject, dryRun }),
     diffOf: ({ undo }) => undo?.diff,
-    documentOf,
     question: (plan) => `Go back to before "${quoted(message.text)}" (${effectOf(plan)})?`,
     purpose: 'To go back',
     doneText(done) {
@@ -58,8 +57,4 @@ function effectOf({ messages, undo }: RewindReport): string {
 function quoted(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return visible(line.length <= maxQuoted ? line : `${line.slice(0, maxQuoted - 3).toWellFormed()}...`)
-}
-
-function documentOf({ sessionId, conversationId, messages, text, mode, undo }: RewindReport): object {
-  return { session_id: sessionId, conversation_id: conversationId, messages, text, mode, undo }
 }

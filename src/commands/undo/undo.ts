@@ -29,7 +29,7 @@ async function act(context: CommandContext, flags: UndoFlags, connection: Connec
   const { id, yes, json } = flags
   const list = await readChanges(context, connection, flags.diff === true)
   if (flags.diff) {
-    if (json) writeJson(context, documentOf(list))
+    if (json) writeJson(context, list)
     else {
       createRunScreen(stdout).wholeDiff({ diff: (list.files ?? []).map(({ diff }) => diff).join('') })
       stdout.write(visibleLines(netText(list)))
@@ -37,7 +37,7 @@ async function act(context: CommandContext, flags: UndoFlags, connection: Connec
     return exitCode.done
   }
   if (id === undefined && !yes && (json || !context.interactive)) {
-    if (json) writeJson(context, documentOf(list))
+    if (json) writeJson(context, list)
     else stdout.write(changesTable(list.changes, stdout))
     return exitCode.done
   }
@@ -45,7 +45,6 @@ async function act(context: CommandContext, flags: UndoFlags, connection: Connec
   return askAndUndo(context, flags, {
     send: (dryRun) => send(context, connection, chosen, dryRun),
     diffOf: ({ diff }) => diff,
-    documentOf: reportOf,
     question: (plan) => `Undo ${subjectOf(chosen, plan)}?`,
     purpose: 'To undo it',
     doneText: (done) => `Undone: ${subjectOf(chosen, done)}. To bring it back: copilot-proxy undo ${done.id}`,
@@ -89,22 +88,4 @@ function findSubject(changes: readonly ChangeEntry[], given: string): Subject {
   const problem = only === undefined ? 'There is no change and no run' : 'There are several changes and runs'
   const message = `${problem} with the id ${JSON.stringify(given)}. To list them: copilot-proxy undo --json`
   throw new CommandFailure(exitCode.failed, visible(message))
-}
-
-function documentOf({ changes, files, truncated }: ChangeList): object {
-  return {
-    changes: changes.map(({ id, time, runId, files: changed, undoes, undoneBy }) => ({
-      id,
-      time,
-      run_id: runId,
-      files: changed,
-      undoes,
-      undone_by: undoneBy,
-    })),
-    ...(files !== undefined && { files, truncated: truncated === true }),
-  }
-}
-
-function reportOf({ sessionId, id, undoes, files, diff }: UndoReport): object {
-  return { session_id: sessionId, id, undoes, files, diff }
 }

@@ -63,7 +63,7 @@ async function failureOf(
     context.stderr.write(visibleLines(`Note: ${problem}\n`))
     return undefined
   }
-  const logins = await findLogins(context, settings).catch((error: unknown) => {
+  const logins = await findLogins(context, settings, { isReadOnly: true }).catch((error: unknown) => {
     if (error instanceof CommandFailure || error instanceof RecordStoreError) return error
     throw error
   })

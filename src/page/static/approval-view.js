@@ -1,3 +1,4 @@
+/** @import { ApprovalDecision } from '../../api/run.ts' */
 /** @import { ApprovalPart } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { ApiError, ask } from './api.js'
@@ -99,7 +100,7 @@ export function approvalView(first) {
   node.dataset['approval'] = first.approvalId
 
   /**
-   * @param {import('./approval-words.js').Decision} decision
+   * @param {ApprovalDecision} decision
    * @param {string} label
    */
   function labelOf(decision, label) {
@@ -115,7 +116,7 @@ export function approvalView(first) {
     if (found !== undefined && (found.decision !== 'always' || isOwner())) void decide(found.decision)
   }
 
-  /** @param {import('./approval-words.js').Decision} decision */
+  /** @param {ApprovalDecision} decision */
   async function decide(decision) {
     if (buttons.some((button) => button.disabled)) return
     failure.hidden = true

@@ -1,27 +1,9 @@
-// The page and the terminal describe an approval in the same words. This module imports no other module, so that both can load it.
+// The page and the terminal describe an approval in the same words. This module imports types alone, so that both can load it.
 
 /**
- * @typedef {'once' | 'run' | 'always' | 'refuse'} Decision
- * @typedef {object} FileRow
- * @property {string} path
- * @property {string} change
- * @property {string | undefined} [from]
- * @property {boolean | undefined} [executable]
- * @property {number | undefined} [added]
- * @property {number | undefined} [removed]
- * @typedef {object} Approval
- * @property {string} tool
- * @property {readonly string[] | undefined} [argv]
- * @property {string | undefined} [widening]
- * @property {readonly string[] | undefined} [paths]
- * @property {readonly FileRow[] | undefined} [files]
- * @property {{ readonly path: string, readonly text: string } | undefined} [policy]
- * @property {readonly string[] | undefined} [reads]
- * @property {string | undefined} [diff]
- * @property {string | undefined} [plan]
- * @property {readonly string[] | undefined} [closed]
- * @property {readonly Decision[] | undefined} [decisions]
- * @property {readonly string[] | undefined} [always]
+ * @import { ApprovalDecision, IntendedFile, RecordedApproval } from '../../api/run.ts'
+ * @typedef {Pick<IntendedFile, 'path' | 'change'> & Partial<IntendedFile>} FileRow
+ * @typedef {Pick<RecordedApproval, 'tool'> & Partial<RecordedApproval>} Approval
  */
 
 /** @type {Readonly<Record<string, string>>} */
@@ -175,7 +157,7 @@ export function forRunOf({ argv, paths, files }) {
 /**
  * Returns whether a decision can be made. Protected files are asked for each time, and not every call has a rule that is narrow enough.
  * @param {Pick<Approval, 'decisions'>} approval
- * @param {Decision} decision
+ * @param {ApprovalDecision} decision
  */
 export function mayChoose({ decisions }, decision) {
   return decisions === undefined ? decision !== 'always' : decisions.includes(decision)

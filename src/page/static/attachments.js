@@ -1,7 +1,4 @@
-/**
- * @typedef {{ readonly name: string, readonly mediaType: string, readonly text: string }
- *   | { readonly name: string, readonly mediaType: string, readonly base64: string }} Attachment
- */
+/** @import { Attachment } from '../../api/inputs.ts' */
 
 /** Maximum size of one file. Bytes. */
 const maxBytes = 5 * 1024 * 1024

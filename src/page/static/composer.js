@@ -1,23 +1,15 @@
-/** @import { Attachment } from './attachments.js' */
+/** @import { Attachment, MessageInput } from '../../api/inputs.ts' */
+/** @import { RunMode } from '../../api/run.ts' */
 import { readAttachment } from './attachments.js'
 import { element } from './dom.js'
 import { createSuggestions } from './suggestions.js'
-
-/**
- * @typedef {object} Message
- * @property {string} text
- * @property {'chat' | 'plan' | 'agent'} mode
- * @property {string} [model]
- * @property {number} [maxSteps]
- * @property {readonly Attachment[]} [attachments]
- */
 
 /** Where the browser keeps the chosen model. */
 const storedModel = 'copilot-proxy model'
 
 /**
  * Creates the form for a message. Enter sends it, Shift+Enter starts a new line, and names that it can contain are suggested.
- * @param {(message: Message) => Promise<void>} send
+ * @param {(message: MessageInput) => Promise<void>} send
  * @param {readonly import('./suggestions.js').Source[]} sources
  */
 export function createComposer(send, sources) {
@@ -206,7 +198,7 @@ export function createComposer(send, sources) {
     focus: () => text.focus(),
     /** The chosen model; '' for the default. */
     model: () => model.value,
-    /** @param {Pick<Message, 'text' | 'mode'>} message to change and send */
+    /** @param {{ readonly text: string, readonly mode: RunMode }} message to change and send */
     edit(message) {
       text.value = message.text
       modes[message.mode].checked = true

@@ -1,3 +1,4 @@
+/** @import { NewConversationInput } from '../../api/inputs.ts' */
 /** @import { ConversationEntry } from '../../api/sessions.ts' */
 import { announce } from './announce.js'
 import { ask } from './api.js'
@@ -97,7 +98,7 @@ export function createConversationList({ onChoose, onDelete }) {
   }
 
   /**
-   * @param {{ readonly forkOf?: string, readonly until?: string }} fork
+   * @param {NewConversationInput} fork
    * @returns {Promise<string>} the id of the new conversation
    */
   async function begin(fork) {

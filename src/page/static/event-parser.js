@@ -6,7 +6,8 @@
  */
 
 /**
- * Parses server-sent events from chunks of text. The page cannot use EventSource, which cannot send a key.
+ * Parses server-sent events from chunks of text. The page cannot use EventSource, which cannot send a key. eventsource-parser 4.1
+ * would add 24 KB to the 230 KB of its scripts, for line ends and fields that the daemon never sends.
  * @returns {{ push: (chunk: string) => StreamEvent[], lastId: () => string }} `push` takes the next chunk and returns the events
  *   that it completes. `lastId` is the id to resume after, which the daemon may also send without an event.
  */

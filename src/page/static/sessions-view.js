@@ -1,6 +1,6 @@
 /** @import { SessionEntry } from '../../api/sessions.ts' */
 /** @import { RunItem } from '../timeline.ts' */
-/** @import { Message } from './composer.js' */
+/** @import { MessageInput } from '../../api/inputs.ts' */
 import { ask } from './api.js'
 import { announce } from './announce.js'
 import { createChangesDialog } from './changes-view.js'
@@ -155,7 +155,7 @@ export function createSessionsView(store, onChoose) {
     await openConversation(session, fork)
   }
 
-  /** @param {Message} message */
+  /** @param {MessageInput} message */
   async function sendMessage(message) {
     const [session, isFirst] = [current, conversation === '']
     /** @type {{ conversationId?: string } | null} */

@@ -1,20 +1,7 @@
+import type { IntendedFile } from '../../api/run.ts'
 import type { Change } from './journal.ts'
 import { countLines } from './count-lines.ts'
 import type { FileDiff } from './render-diff.ts'
-
-/** A file of an intended change, as a person sees it before the change is made. */
-export interface IntendedFile {
-  readonly path: string
-  readonly change: 'created' | 'modified' | 'deleted' | 'renamed' | 'copied'
-  /** The old path of a renamed file, or the original of a copied one. */
-  readonly from?: string
-  /** Whether the file becomes executable (true) or stops being executable (false). Absent if neither happens. */
-  readonly executable?: boolean
-  /** Added lines. */
-  readonly added: number
-  /** Removed lines. */
-  readonly removed: number
-}
 
 /** The diff of one file of a change. */
 export interface DiffSection extends Pick<FileDiff, 'kind' | 'from' | 'to'> {

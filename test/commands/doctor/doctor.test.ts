@@ -395,7 +395,7 @@ describe('files', () => {
     await writeFile(path, '{"id":', { mode: 0o600 })
     const { of } = await ask(user)
     expect(of('login', 'copilot')).toMatchObject([
-      { status: 'failed', detail: `${path} is not usable: it is not valid JSON` },
+      { status: 'failed', detail: `${path} is not usable: it is not valid JSON. Log in again: copilot-proxy login` },
     ])
     expect(of('login', 'copilot')[0]?.fix).toContain('copilot-proxy login')
     expect(await readdir(join(user.home, 'auth'))).toEqual(['copilot-broken.json'])

@@ -3,12 +3,22 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { connectCodexAccount } from '../../../src/commands/login/codex.ts'
+import type { CommandContext } from '../../../src/commands/shared/command.ts'
+import { loadSettings } from '../../../src/commands/shared/settings.ts'
 import { manualClock } from '../../auth/support.ts'
 import { exampleJwt, openIssuer, type Answer } from '../../auth/codex/issuer.ts'
 import { createUser, githubVariables, inputOf, openGithub, recordOutput, type TestUser } from '../harness.ts'
 import { listenForTest } from '../../listen-for-test.ts'
 
 const nowSeconds = Math.floor(Date.now() / 1000)
+
+async function connect(
+  context: CommandContext,
+  flags: Parameters<typeof connectCodexAccount>[2],
+  ports: readonly number[],
+): Promise<void> {
+  await connectCodexAccount(context, await loadSettings(context, undefined), flags, ports)
+}
 
 interface Person {
   readonly account?: string
@@ -207,7 +217,7 @@ describe('login codex in the browser', () => {
   test('sends the person to the issuer, comes back by localhost, and stores the login', async () => {
     const { user, issuer } = await codexUser()
     const stdout = browser({ code: 'example-code' })
-    await connectCodexAccount(user.context({ stdout }), { browser: true }, [0])
+    await connect(user.context({ stdout }), { browser: true }, [0])
     expect(stdout.text()).toContain(`${issuer.url}/oauth/authorize?`)
     expect(stdout.text()).toContain('Logged in to Codex as sam@example.com, with ChatGPT Plus.')
     expect(stdout.text()).toContain((await readRecord(user)).path)
@@ -222,7 +232,7 @@ describe('login codex in the browser', () => {
     const { user } = await codexUser()
     Object.assign(user.env, env)
     const stdout = browser({ code: 'example-code' })
-    await connectCodexAccount(user.context({ stdout }), { browser: false }, [0])
+    await connect(user.context({ stdout }), { browser: false }, [0])
     expect(stdout.text().includes('copilot-proxy login codex --device')).toBe(suggests)
     expect(stdout.text()).toContain('Open this address in a browser on this machine')
   })
@@ -236,7 +246,7 @@ describe('login codex in the browser', () => {
     [{ error: 'server_error' }, 'The login failed. OpenAI said: server_error. Nothing was stored.'],
   ])('%j ends it in words', async (answer, message) => {
     const { user } = await codexUser()
-    const running = connectCodexAccount(user.context({ stdout: browser(answer) }), { browser: true }, [0])
+    const running = connect(user.context({ stdout: browser(answer) }), { browser: true }, [0])
     await expect(running).rejects.toMatchObject({ exitCode: 1, message })
     expect(await recordsOf(user)).toEqual([])
   })
@@ -244,7 +254,7 @@ describe('login codex in the browser', () => {
   test('with both ports taken it names the login with a code', async () => {
     const { user } = await codexUser()
     const ports = [await listenForTest(createServer()), await listenForTest(createServer())]
-    await expect(connectCodexAccount(user.context(), { browser: true }, ports)).rejects.toMatchObject({
+    await expect(connect(user.context(), { browser: true }, ports)).rejects.toMatchObject({
       exitCode: 1,
       message: expect.stringMatching(
         new RegExp(`^Ports ${ports.join(' and ')} .* are in use.*: copilot-proxy login codex --device\nNothing was`),
@@ -263,7 +273,7 @@ describe('login codex in the browser', () => {
         if (text.includes('Waiting for OpenAI')) interrupt.abort('SIGINT')
       },
     }
-    const running = connectCodexAccount(user.context({ stdout, signal: interrupt.signal }), { browser: true }, [0])
+    const running = connect(user.context({ stdout, signal: interrupt.signal }), { browser: true }, [0])
     await expect(running).rejects.toMatchObject({ exitCode: 130, message: 'Interrupted. Nothing was stored.' })
     expect(await recordsOf(user)).toEqual([])
   })

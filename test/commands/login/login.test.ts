@@ -77,6 +77,38 @@ describe('login with a code', () => {
     expect((await user.run('login')).stdout).toContain('Logged in as demo-user, with "individual_ultra".')
   })
 
+  test.each([
+    'server: { body-limit-mb: many }',
+    'workspaces: 5\nagent: { max-step: 3 }',
+    'models: { aliases: { best: 5 } }\nlog: { level: 3 }',
+  ])('works with a configuration whose faults no login meets: %s', async (file) => {
+    const user = await createUser(await openGithub())
+    await writeFile(join(user.home, 'config.yaml'), file)
+    const { code, stderr } = await user.run('login')
+    expect(code).toBe(0)
+    expect(stderr).toMatch(
+      /^Note: the configuration is invalid, in settings that a login does not use:\n.*config\.yaml:1/,
+    )
+    expect(await recordsOf(user.home)).toHaveLength(1)
+  })
+
+  test.each([
+    'auth: { store: keychian }',
+    'copilot-oath: { github-base-url: "https://ghe.example" }',
+    'copilot: { base-url: ghe }\nserver: { body-limit-mb: many }',
+    'copilot: { auth: dirct }',
+    'codex: { issuer: x }',
+    'server: [',
+    '- a',
+  ])('does not begin with a configuration that could lead it elsewhere: %s', async (file) => {
+    const user = await createUser(await openGithub())
+    await writeFile(join(user.home, 'config.yaml'), file)
+    const { code, stderr } = await user.run('login')
+    expect(code).toBe(2)
+    expect(stderr).toContain('The configuration is invalid:')
+    expect(await recordsOf(user.home)).toEqual([])
+  })
+
   test('says so when GitHub tells no plan', async () => {
     const github = await openGithub()
     const user = await createUser(github)

@@ -5,6 +5,7 @@ import { runProgram } from '../../../src/commands/program.ts'
 import { createStyle, type Output } from '../../../src/terminal/output.ts'
 import { scriptOf } from '../../agent/support.ts'
 import { makeFolder } from '../../tools/session.ts'
+import { copilotUser, logInToCodex } from '../doctor/logged-in.ts'
 import { createUser, openGithub, recordOutput, upstreamVariables } from '../harness.ts'
 
 const patchOf = (name: string, before: string, after: string): string =>
@@ -130,6 +131,18 @@ describe('undo', () => {
     expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('one\n')
   })
 
+  test('without a running copilot-proxy asks no provider, and renews no login', async () => {
+    const root = await makeFolder({ 'a.txt': 'one\n' })
+    const { github, user } = await copilotUser()
+    const { codex, path } = await logInToCodex(user, -10)
+    const seen = [github.log.length, codex.log.length]
+    const stored = await readFile(path, 'utf8')
+    const { code, stdout } = await user.run('undo --json', { workingDir: () => root })
+    expect({ code, changes: JSON.parse(stdout).changes }).toEqual({ code: 0, changes: [] })
+    expect([github.log.length, codex.log.length]).toEqual(seen)
+    expect(await readFile(path, 'utf8')).toBe(stored)
+  })
+
   test('without a terminal lists the changes, and undoes only with --yes', async () => {
     const { agent, run, texts } = await openShop()
     expect((await run(['undo'])).stdout).toBe('No tool has changed a file of this folder yet.\n')
@@ -146,7 +159,7 @@ describe('undo', () => {
     expect(await texts()).toEqual(['one\n', 'one\n'])
     expect((await run(['undo'])).stdout).toMatch(/an undo +a\.txt\n.*undone +a\.txt\n/)
     const listed = JSON.parse((await run(['undo', '--json'])).stdout) as { changes: readonly { id: string }[] }
-    expect(listed.changes).toMatchObject([{ undone_by: listed.changes[1]?.id }, { undoes: [listed.changes[0]?.id] }])
+    expect(listed.changes).toMatchObject([{ undoneBy: listed.changes[1]?.id }, { undoes: [listed.changes[0]?.id] }])
   })
 
   test('with later edits names the lines that differ, and changes nothing', async () => {
@@ -207,8 +220,8 @@ describe('undo --to', () => {
   test('a file that has changed since refuses it, and --keep-files goes back without files', async () => {
     const { agent, run, texts, root } = await openShop()
     await agent(apply(patchOf('a.txt', 'one', 'two'), patchOf('b.txt', 'one', 'two')))
-    const { changes } = JSON.parse((await run(['undo', '--json'])).stdout) as { changes: readonly { run_id: string }[] }
-    const message = changes[0]?.run_id ?? ''
+    const { changes } = JSON.parse((await run(['undo', '--json'])).stdout) as { changes: readonly { runId: string }[] }
+    const message = changes[0]?.runId ?? ''
     await writeFile(join(root, 'a.txt'), 'mine\n')
     await writeFile(join(root, 'b.txt'), 'mine\n')
     expect(await run(['undo', '--to', message])).toMatchObject({
