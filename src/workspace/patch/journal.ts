@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { hash, randomBytes } from 'node:crypto'
 import * as nodeFs from 'node:fs/promises'
 import { join } from 'node:path'
@@ -131,7 +132,8 @@ const DEFAULT_LIMITS: JournalLimits = { maxEntries: 200, maxBytes: 256 * 1024 * 
 
 /** Whether a change is being written, or was when its process was killed. Creates nothing. @param dir as in JournalDeps */
 export async function hasPendingChange(dir: string): Promise<boolean> {
-  return (await nodeFs.readdir(dir).catch(() => [])).some(isPending)
+  // Before the first change there is no folder, and an error for each call of a tool takes longer than all else of this check.
+  return existsSync(dir) && (await nodeFs.readdir(dir).catch(() => [])).some(isPending)
 }
 
 /**
