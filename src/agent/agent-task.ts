@@ -32,7 +32,7 @@ export interface AgentTask {
   /** Names the caller in the audit line, e.g. `agent:local`. */
   readonly caller: string
   readonly key: CallerKey | undefined
-  /** The files that are open in the editor of whoever sent the message. */
+  /** The files that the sender of the message has open in an editor. */
   readonly openFiles?: OpenFiles | undefined
   readonly signal: AbortSignal
   /** Must be synchronous and cheap. */

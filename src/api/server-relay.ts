@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Body } from './body.ts'
 
-/** Of one connection to a server, chosen by copilot-proxy. */
+/** The number of one connection to a server. The daemon chooses it. */
 const channel = z.int().min(1)
 
-/** A message of the Model Context Protocol, unchanged. */
+/** A JSON-RPC message between an MCP client and its server. It is not checked further here. */
 const message = z.looseObject({ jsonrpc: z.literal('2.0') })
 
 /** What a program that holds MCP servers sends: its servers first, once. */

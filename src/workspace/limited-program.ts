@@ -4,9 +4,9 @@ import { platform } from 'node:process'
 
 /** What the system enforces for a child process. A program that needs more gets no memory and usually ends with an error. */
 export type ProgramLimits =
-  /** Maximum address space, which also limits the memory. MB. */
+  /** Maximum address space (`ulimit -v`), which includes the memory and all files that the program maps. MB. */
   | { readonly addressSpaceMb: number }
-  /** Maximum memory beyond what the program maps of files. MB. */
+  /** Maximum memory without the files that the program maps (`ulimit -d`). MB. */
   | { readonly dataMb: number }
 
 const shell = '/bin/sh'

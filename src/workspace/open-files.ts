@@ -37,7 +37,7 @@ export interface OpenFiles {
    * @param path relative to the root, without links
    */
   readonly unsaved: (path: string, disk: Buffer, signal: AbortSignal | undefined) => Promise<Buffer | undefined>
-  /** Gives the editor the text that the file has on disk. */
+  /** Asks the editor to show the text that the file now has on disk. */
   readonly replace: (path: string, after: { readonly sha256: string }, signal: AbortSignal) => Promise<void>
   /** Notes that the file has had a text. */
   readonly noteSaved: (path: string, text: Buffer) => void
@@ -245,7 +245,7 @@ interface TypedText {
   readonly text: FileContent
 }
 
-/** Editors keep the byte order mark and the line ends apart from the text, and some the end of the last line. */
+/** Removes what editors do not count as text: the byte order mark, the kind of line ends, and the end of the last line. */
 function withoutForm(text: string): string {
   return text
     .replace(/^\uFEFF/, '')

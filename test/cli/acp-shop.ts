@@ -1,37 +1,18 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import { quickShopFiles } from '../agent/shop.ts'
-import { createUser, openGithub, upstreamVariables } from '../commands/harness.ts'
-import { makeFolder } from '../tools/session.ts'
-import { confirmPolicies } from '../workspace/policy/confirm.ts'
+import { openGithub, upstreamVariables } from '../commands/harness.ts'
 import { openEditor } from './acp-editor.ts'
 import type { Editor, EditorOptions } from './acp-editor.ts'
 import { startCli } from './cli.ts'
+import { openShopFolder } from './shop.ts'
 
 const { session } = methods.agent
 
 /** A folder with a mistake, and editors for it. */
 export async function openShop(settings: Readonly<Record<string, string>> = {}) {
-  const root = await makeFolder(quickShopFiles)
-  const { home } = await createUser()
-  await confirmPolicies(join(home, 'proxy', 'workspaces'), root)
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: home,
-    COPILOT_PROXY_HOME: join(home, 'proxy'),
-    COPILOT_PROXY_SERVER_PORT: '2',
-    COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false',
-    ...settings,
-  }
-  return {
-    root,
-    home,
-    env,
-    total: () => readFile(join(root, 'src/total.js'), 'utf8'),
-    editor: (options: Partial<EditorOptions> = {}) => openEditor({ env, ...options }),
-  }
+  // Nothing listens on this port.
+  const shop = await openShopFolder({ COPILOT_PROXY_SERVER_PORT: '2', ...settings })
+  return { ...shop, editor: (options: Partial<EditorOptions> = {}) => openEditor({ env: shop.env, ...options }) }
 }
 
 /** With a login, and conversations that outlive a process. */

@@ -1,15 +1,13 @@
 import { isThorough } from '../thorough.ts'
 import { execFile } from 'node:child_process'
-import { access, readFile } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { quickFix, quickShopFiles } from '../agent/shop.ts'
 import { scriptOf } from '../agent/support.ts'
-import { createUser } from '../commands/harness.ts'
-import { makeFolder } from '../tools/session.ts'
 import { onTerminal, startCli, startShell } from './cli.ts'
-import { confirmPolicies } from '../workspace/policy/confirm.ts'
+import { openShopFolder } from './shop.ts'
 
 // A process takes its time to start on a busy machine; nothing here waits for a time to pass.
 vi.setConfig({ testTimeout: 60_000 })
@@ -21,21 +19,12 @@ const hasPython = await run('python3', ['-c', 'import pty']).then(
 )
 
 async function openShop() {
-  const root = await makeFolder(quickShopFiles)
-  const { home } = await createUser()
-  await confirmPolicies(join(home, 'proxy', 'workspaces'), root)
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: home,
-    COPILOT_PROXY_HOME: join(home, 'proxy'),
-    COPILOT_PROXY_SERVER_PORT: '0',
-    COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false',
-  }
+  const { root, env, total } = await openShopFolder({ COPILOT_PROXY_SERVER_PORT: '0' })
   const args = (goal: string, more: readonly string[]) => ['agent', '--demo', '--workspace', root, ...more, goal]
   return {
     root,
     env,
-    total: () => readFile(join(root, 'src/total.js'), 'utf8'),
+    total,
     exists: (path: string) =>
       access(join(root, path)).then(
         () => true,

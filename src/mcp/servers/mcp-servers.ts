@@ -131,7 +131,7 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
     )
     const start = (): Promise<unknown> => Promise.all(Array.from(relayed.values(), (each) => each.prepare()))
     let all: ReadonlyMap<string, ServerConnection> = relayed
-    /** The same map as long as it has the same connections, so that `offerTools` can remember its tools. */
+    /** Returns the same map until a connection comes or goes: `offerTools` remembers the tools of a map. */
     function allConnections(): typeof all {
       const now = [...(used.get(session) ?? []), ...relayed]
       if (now.length !== all.size || now.some(([name, each]) => all.get(name) !== each)) all = new Map(now)

@@ -15,7 +15,8 @@ export const invalidAnswer = -32_099
 
 /**
  * Returns the messages in a text that the SDK can read: null stands for an absent member. An answer that is not valid MCP becomes
- * an error of its request, which would wait for it otherwise. Returns [] for a text that is no message, e.g. a log line.
+ * an error with the same id, because its request would wait for an answer until its time limit. Returns [] for a text that is no
+ * message, e.g. a log line.
  * @throws Error for a text that takes too long to read, with a reason in a clause
  */
 export function readMessages(text: string): readonly JSONRPCMessage[] {

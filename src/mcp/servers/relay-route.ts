@@ -24,8 +24,8 @@ const maxQueuedBytes = 32 * 1024 * 1024
 const replacedCode = 4001
 
 /**
- * The WebSocket over which the owner's editor gives the MCP servers that it names to the runs of a conversation. The program at the
- * other end starts the servers: no caller starts one here.
+ * The WebSocket over which the owner's editor gives the MCP servers that it names to the runs of a conversation. `copilot-proxy acp`
+ * at the other end starts the servers. The daemon starts no program for a caller.
  */
 export function registerRelayRoute(fastify: FastifyInstance, deps: RelayRouteDeps) {
   /** The connection of each conversation that has one. */
