@@ -182,7 +182,8 @@ export function answerHalfClosed(server: Server, exchangesOf: (socket: Socket) =
     const response = exchangesOf(socket).find(({ response: each }) => !each.closed)?.response
     // Nothing is left to write.
     if (socket.destroyed || response === undefined || response.writableEnded) return
-    if (!writeProbe(response)) {
+    // Unsent bytes already probe the connection.
+    if (!socket.writableNeedDrain && !writeProbe(response)) {
       socket.end()
       return
     }
@@ -192,8 +193,6 @@ export function answerHalfClosed(server: Server, exchangesOf: (socket: Socket) =
 
 /** False if HTTP allows no probe here: the caller then counts as gone. */
 function writeProbe(response: Response): boolean {
-  // Unsent bytes already probe the connection.
-  if (response.writableNeedDrain) return true
   // RFC 9110, section 15.2: no interim response to HTTP/1.0.
   if (response.req.httpVersion !== '1.1') return false
   // A client discards a 100 that it did not ask for (RFC 9110, section 15.2.1), however many come. Some clients (Python's

@@ -129,16 +129,55 @@ async function answerWith(write: (stream: EventStream, response: ServerResponse)
   return { answer, response, leave: () => call.destroy() }
 }
 
-test('an end without text sends the end mark once', async () => {
+/** What a caller that writes these requests at once receives, if each is answered with the same events. */
+async function receivedFor(requests: string, events: readonly string[], end: string): Promise<string> {
   const server = createServer((_, response) => {
     const stream = createEventStream(response, { ...silent, heartbeat })
-    stream.write('data: 1\n\n')
-    stream.end('')
+    for (const event of events) stream.write(event)
+    stream.end(end)
     stream.stopHeartbeats()
   })
   const socket = connect(await listenForTest(server), '127.0.0.1')
-  socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
-  expect((await readAll(socket)).split('\r\n\r\n').slice(1).join('|')).toBe('9\r\ndata: 1\n\n\r\n0|')
+  socket.write(requests)
+  return readAll(socket)
+}
+
+const bodiesOf = (received: string): string[] => received.split(/HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\n/).slice(1)
+const lastRequest = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+
+test('an end without text sends the end mark once', async () => {
+  expect(bodiesOf(await receivedFor(lastRequest, ['data: 1\n\n'], ''))).toEqual(['9\r\ndata: 1\n\n\r\n0\r\n\r\n'])
+})
+
+test('each chunk states its length in bytes, and an empty text is no end mark', async () => {
+  const received = await receivedFor(
+    lastRequest,
+    ['a', '0123456789abcdef', '', 'héllo €', '😀', '\ud800', 'a\r\nb'],
+    'z',
+  )
+  const chunks = [
+    '1\r\na',
+    '10\r\n0123456789abcdef',
+    'a\r\nhéllo €',
+    '4\r\n😀',
+    '3\r\n\ufffd',
+    '4\r\na\r\nb',
+    '1\r\nz',
+    '0',
+  ]
+  expect(bodiesOf(received)).toEqual([`${chunks.join('\r\n')}\r\n\r\n`])
+})
+
+test('a stream for a request in a pipeline waits for the stream before it', async () => {
+  const received = await receivedFor(lastRequest.replace(/Connection.*\r\n/, '') + lastRequest, ['1', '2'], '3')
+  const body = '1\r\n1\r\n1\r\n2\r\n1\r\n3\r\n0\r\n\r\n'
+  expect(bodiesOf(received)).toEqual([body, body])
+})
+
+test('a caller of HTTP/1.0, which knows no chunks, gets none', async () => {
+  const received = await receivedFor('GET / HTTP/1.0\r\n\r\n', ['data: 1\n\n', 'data: 2\n\n'], 'data: 3\n\n')
+  expect(received).not.toMatch(/transfer-encoding/i)
+  expect(bodiesOf(received)).toEqual(['data: 1\n\ndata: 2\n\ndata: 3\n\n'])
 })
 
 // Pairs of code units, in pieces that begin at odd ones.
