@@ -57,7 +57,8 @@ const maxMessage = 2000
 
 export const defaultLogLimit = 20
 
-const quiet = ['--no-color', '--no-ext-diff', '--no-textconv', '--ignore-submodules=dirty'] as const
+/** `--submodule`: git would read the files of a submodule in its folder, and run what the configuration there names. */
+const quiet = ['--no-color', '--no-ext-diff', '--no-textconv', '--ignore-submodules=dirty', '--submodule=short'] as const
 
 const stateOf: Readonly<Record<string, FileState>> = {
   A: 'added',

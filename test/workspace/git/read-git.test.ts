@@ -213,6 +213,32 @@ describe.each(['auto', 'off'] as const)('with the sandbox %s', (mode) => {
     for (const place of [root, outside]) await expect(access(join(place, 'ran'))).rejects.toThrow('ENOENT')
   })
 
+  test('a diff has the commit of a submodule, and neither runs its programs nor shows its files', async () => {
+    const inner = { '.env': 'KEY=one\n', 'b.txt': '1\n' }
+    const { root, folder, git: run } = await openRepository({ 'a.txt': '1\n' }, { mode })
+    const module = join(root, 'module')
+    await mkdir(module)
+    git(module, 'init')
+    for (const [name, text] of Object.entries(inner)) await writeFile(join(module, name), text)
+    git(module, 'add', '-A')
+    git(module, 'commit', '-m', 'First')
+    run('add', 'module')
+    run('commit', '-m', 'Add a submodule')
+    for (const name of Object.keys(inner)) await appendFile(join(module, name), 'more\n')
+    git(module, 'commit', '-am', 'Second')
+    const outside = await makeFolder()
+    const program = join(root, 'trap.sh')
+    await writeFile(program, `#!/bin/sh\necho ran >> ${root}/ran\necho ran >> ${outside}/ran\n`)
+    await chmod(program, 0o755)
+    git(module, 'config', 'diff.x.command', program)
+    await writeFile(join(module, '.git/info/attributes'), 'b.txt diff=x\n')
+    run('config', 'diff.submodule', 'diff')
+    const { diff } = await readDiff(folder, undefined, options)
+    expect(diff).toMatch(/^-Subproject commit [0-9a-f]{40}\n\+Subproject commit [0-9a-f]{40}$/m)
+    expect(diff).not.toMatch(/KEY|more/)
+    for (const place of [root, outside]) await expect(access(join(place, 'ran'))).rejects.toThrow('ENOENT')
+  })
+
   test('a linked worktree is read, and a folder that points to another repository is not', async () => {
     const { root } = await openRepository({ 'a.txt': 'private\n' })
     const linked = join(await makeFolder(), 'linked')
