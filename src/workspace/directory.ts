@@ -41,7 +41,8 @@ export class LinkFound extends Error {
 
 // Windows has neither flag, and `constants` lacks them there.
 const noFollow: number = constants.O_NOFOLLOW ?? 0
-const nonBlocking: number = constants.O_NONBLOCK ?? 0
+/** Opening a FIFO then does not wait for its other end. */
+export const nonBlocking: number = constants.O_NONBLOCK ?? 0
 
 /** Opens the entry itself instead of a link's target, and does not wait for the other end of a FIFO. */
 export const openFlags = constants.O_RDONLY | noFollow | nonBlocking

@@ -58,7 +58,13 @@ const maxMessage = 2000
 export const defaultLogLimit = 20
 
 /** `--submodule`: git would read the files of a submodule in its folder, and run what the configuration there names. */
-const quiet = ['--no-color', '--no-ext-diff', '--no-textconv', '--ignore-submodules=dirty', '--submodule=short'] as const
+const quiet = [
+  '--no-color',
+  '--no-ext-diff',
+  '--no-textconv',
+  '--ignore-submodules=dirty',
+  '--submodule=short',
+] as const
 
 const stateOf: Readonly<Record<string, FileState>> = {
   A: 'added',

@@ -165,7 +165,7 @@ function ofMakefile(text: string, file: string): readonly Proposal[] {
   const rules = rulesOf(text)
   const variables = variablesOf(text)
   // What another file or a macro defines is not seen here.
-  const isWhole = !/^\s*(?:-?include|sinclude|define)\b|\$[({](?:eval|call|shell)\b/m.test(text)
+  const isWhole = !/^[ \t]*(?:-?include|sinclude|define)\b|\$[({](?:eval|call|shell)\b/m.test(text)
   return targetsOf(text)
     .filter(isProposed)
     .slice(0, maxTried)

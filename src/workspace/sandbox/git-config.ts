@@ -1,6 +1,6 @@
 /** Whether git obeys a file `config.worktree` beside a configuration of this text (git-worktree(1), "Configuration file"). */
 export function usesWorktreeConfig(text: string): boolean {
-  return /(?:^|\])\s*worktreeconfig\b/im.test(text)
+  return /(?:^|\])[ \t]*worktreeconfig\b/im.test(text)
 }
 
 /**

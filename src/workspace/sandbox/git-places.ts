@@ -1,6 +1,8 @@
-import { existsSync, readlinkSync, realpathSync } from 'node:fs'
-import { lstat, readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises'
+import { constants, existsSync, readlinkSync, realpathSync } from 'node:fs'
+import { lstat, open, readdir, realpath, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { nonBlocking } from '../directory.ts'
+import { readBytes, readerOf } from '../read-bytes.ts'
 import type { Mount } from './bubblewrap-arguments.ts'
 import { isAt, pinsBetween } from './find-mounts.ts'
 import { pathsIn, usesWorktreeConfig } from './git-config.ts'
@@ -106,8 +108,22 @@ export function targetOf(link: string): string {
   }
 }
 
+/** No configuration of git is longer. Bytes. */
+const maxText = 256 * 1024
+
+/** Returns the start of a file, or ''. A repository or a command has made it: opening a FIFO may never end, nor reading a device. */
 async function textOf(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '')
+  const file = await open(path, constants.O_RDONLY | nonBlocking).catch(() => undefined)
+  if (file === undefined) return ''
+  try {
+    if (!(await file.stat()).isFile()) return ''
+    const { bytes } = await readBytes(readerOf(file), 0, maxText, undefined)
+    return bytes.toString()
+  } catch {
+    return ''
+  } finally {
+    await file.close()
+  }
 }
 
 async function foldersIn(folder: string): Promise<readonly string[]> {
@@ -179,7 +195,7 @@ async function findOtherEntries(common: string, root: string): Promise<Pick<GitP
 }
 
 async function pointerIn(file: string, start: string): Promise<string> {
-  const text = (await readFile(file, 'utf8')).trimEnd()
+  const text = (await textOf(file)).trimEnd()
   if (!text.startsWith(start) || text.length > 4096) throw new Error('no pointer of git')
   return text.slice(start.length)
 }

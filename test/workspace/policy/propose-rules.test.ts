@@ -101,6 +101,7 @@ test('targets of a Makefile are proposed if nothing that they run deletes or pub
   expect(propose({ Makefile: makefile })[1]).toMatchObject({ file: 'Makefile', runs: '$(GO) build -o $(OUT)' })
   // A file that is not read may define the variable.
   expect(commands({ Makefile: `include x.mk\n${makefile}` })).toEqual(['make lint'])
+  expect(commands({ Makefile: `${'\n'.repeat(250_000)}${makefile}` })).toEqual(['make test', 'make build', 'make lint'])
   expect(commands({ GNUmakefile: 'test:\n\tgo test\n', Makefile: makefile })).toEqual(['make test'])
 })
 

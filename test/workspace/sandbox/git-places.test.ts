@@ -1,7 +1,10 @@
-import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { pathsIn, usesWorktreeConfig } from '../../../src/workspace/sandbox/git-config.ts'
+import { findGitPlaces } from '../../../src/workspace/sandbox/git-places.ts'
+import { makeFolder } from '../../tools/session.ts'
 import { createEnclosed, describeEnclosed, type Person } from './enclosed.ts'
 
 const git = 'export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b;'
@@ -163,6 +166,31 @@ describeEnclosed('a bare repository in an ordinary folder', (person) => {
 })
 
 describe('the configuration of git', () => {
+  test.runIf(process.platform === 'linux')('is read in a moment and with little memory, whatever it is', async () => {
+    const git = await makeFolder({ HEAD: 'ref: refs/heads/main\n' })
+    const config = join(git, 'config')
+    const before = process.memoryUsage().rss
+    const make = {
+      'a FIFO': () => execFileSync('mkfifo', [config]),
+      'an endless device': () => symlinkSync('/dev/zero', config),
+      '250,000 line ends': () => writeFileSync(config, '\n'.repeat(250_000)),
+      'a sparse file of a gigabyte': () => {
+        writeFileSync(config, '')
+        truncateSync(config, 1024 ** 3)
+      },
+      'a folder': () => mkdirSync(config),
+    }
+    for (const [kind, makeIt] of Object.entries(make)) {
+      makeIt()
+      expect((await findGitPlaces(git, git)).folders, kind).toEqual([git])
+      rmSync(config, { recursive: true })
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
+    writeFileSync(config, '[core]\n\thooksPath = own\n')
+    writeFileSync(join(git, 'own'), '')
+    expect((await findGitPlaces(git, git)).mounts).toContainEqual({ kind: 'read', path: join(git, 'own') })
+  })
+
   test.each([
     ['[core]\n\thooksPath = a/b # a comment\n', ['a/b']],
     ['[core] HooksPath="a b"\n', ['a b']],
