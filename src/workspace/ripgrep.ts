@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { isAbsolute } from 'node:path'
-import { env } from 'node:process'
+import { env, platform } from 'node:process'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory } from './directory.ts'
 import type { Folder } from './folder.ts'
@@ -181,9 +181,9 @@ async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => P
   for await (const chunk of chunks) await take(chunk)
 }
 
-/** Converts a path in ripgrep's output to one relative to the root. */
+/** Converts a path in ripgrep's output to one relative to the root. Only Windows separates folders with a backslash. */
 export function pathOf(output: string): string {
-  const path = output.includes('\\') ? output.replaceAll('\\', '/') : output
+  const path = platform === 'win32' ? output.replaceAll('\\', '/') : output
   return path.startsWith('./') ? path.slice(2) : path
 }
 

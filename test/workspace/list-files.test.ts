@@ -4,6 +4,8 @@ import { expect, it } from 'vitest'
 import type { Folder } from '../../src/workspace/folder.ts'
 import { listFiles } from '../../src/workspace/list-files.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
+import { createOwnPlaces } from '../../src/workspace/policy/own-places.ts'
+import { searchCode } from '../../src/workspace/search-code.ts'
 import { createTree, failureOf } from './tree.ts'
 
 const { signal } = new AbortController()
@@ -39,6 +41,18 @@ it('lists files in order, hidden ones too, without .git and ignored ones', async
     expect((await listFiles(folder, { glob }, signal)).files, glob).not.toContain('a.log')
   }
 })
+
+it.skipIf(process.platform === 'win32')(
+  'lists files whose names have a backslash, and finds text in them',
+  async () => {
+    const { root } = await folderWith(['a.ts', 'src/b.ts'])
+    for (const name of ['\\c.ts', 'src\\d.ts']) await writeFile(join(root, name), 'text\n')
+    const folder = await openFolder(root, { ownPlaces: createOwnPlaces({ folders: ['/nowhere'], files: [] }) })
+    expect((await listFiles(folder, {}, signal)).files).toEqual(['\\c.ts', 'a.ts', 'src/b.ts', 'src\\d.ts'])
+    const { hits } = await searchCode(folder, { query: 'text' }, signal)
+    expect(hits.map(({ file }) => file)).toEqual(['\\c.ts', 'src\\d.ts'])
+  },
+)
 
 it('lists the files of a glob, also in an ignored folder that it names', async () => {
   const folder = await folderWith(['a.ts', 'src/a.ts', 'src/x/b.ts', 'src/x/c.js', '.gitignore', 'ignored/x.ts'])
