@@ -1,4 +1,4 @@
-import { lstat, realpath } from 'node:fs/promises'
+import { lstat, readdir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Folder } from '../folder.ts'
 import { runCommand, type CommandEnd } from '../run-command.ts'
@@ -45,6 +45,9 @@ const fixedSettings: readonly (readonly [string, string])[] = [
 ]
 
 const notHere = 'This workspace is not the folder of a git repository.'
+const elsewhere =
+  'Commits of this repository are in another folder (.git/objects has a link or info/alternates), so it is not read. ' +
+  'To have them inside, run git repack -ad, and remove .git/objects/info/alternates.'
 
 /**
  * Opens the repository whose working tree is the workspace. Nothing of it runs, nothing is fetched, and nothing is written.
@@ -70,9 +73,11 @@ export async function openGit(folder: Folder, { signal, timeoutMs }: GitOptions)
   )
   if (place.exitCode !== 0) throw failure(place)
   const [top = '', common = ''] = place.stdout.split('\n')
-  if ((await realPath(top)) !== folder.root || !(await isOwnGitFolder(folder.root, await realPath(common)))) {
-    throw failed(notHere)
-  }
+  const git = await realPath(common)
+  if ((await realPath(top)) !== folder.root || !(await isOwnGitFolder(folder.root, git))) throw failed(notHere)
+  // In the sandbox, the other folder does not exist.
+  const { enclosure } = await folder.sandbox.state()
+  if (enclosure.kind === 'none' && !(await hasOwnObjects(git))) throw failed(elsewhere)
   const named = await start(['config', '-z', '--name-only', '--get-regexp', programSettings], fixedSettings)
   const settings = [
     ...fixedSettings,
@@ -123,6 +128,17 @@ async function hasOwnRepository(root: string): Promise<boolean> {
 /** A git folder may state that its commits are elsewhere, which only a linked worktree may do. */
 async function isOwnGitFolder(root: string, common: string): Promise<boolean> {
   return common === join(root, '.git') || (await findWorktreePlaces(root)).folders.includes(common)
+}
+
+/** Whether all objects are in a git folder: no link, and no list of other folders, leads to those of another repository. */
+async function hasOwnObjects(git: string): Promise<boolean> {
+  const folders = ['', 'info', 'pack'].map((name) => join(git, 'objects', name))
+  const entries = await Promise.all(
+    [git, ...folders].map((folder) => readdir(folder, { withFileTypes: true }).catch(() => [])),
+  )
+  const [top = [], ...inner] = entries
+  const isLinked = top.some((entry) => entry.name === 'objects' && entry.isSymbolicLink())
+  return !isLinked && !inner.flat().some((entry) => entry.isSymbolicLink() || entry.name === 'alternates')
 }
 
 async function realPath(path: string): Promise<string> {

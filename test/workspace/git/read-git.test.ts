@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { access, appendFile, chmod, mkdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
+import { access, appendFile, chmod, mkdir, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readDiff, readLog, readStatus } from '../../../src/workspace/git/read-git.ts'
@@ -252,6 +252,26 @@ describe.each(['auto', 'off'] as const)('with the sandbox %s', (mode) => {
     const tree = await openRepository({ 'b.txt': '1\n' })
     tree.git('config', 'core.worktree', root)
     for (const path of [pointer, link, common.root, tree.root]) {
+      expect(await failureOf(readLog(await openGuarded(path, mode), {}, options))).toMatchObject({ kind: 'failed' })
+    }
+  })
+
+  test('commits of another repository are not read, whatever in the git folder leads to them', async () => {
+    const { root: other } = await openRepository({ 'a.txt': 'private\n' })
+    const objects = join(other, '.git/objects')
+    const { root: linked } = await openRepository({ 'b.txt': '1\n' })
+    await rm(join(linked, '.git/objects'), { recursive: true })
+    await symlink(objects, join(linked, '.git/objects'))
+    const { root: partly } = await openRepository({ 'b.txt': '1\n' })
+    for (const name of await readdir(objects)) {
+      await rm(join(partly, '.git/objects', name), { recursive: true, force: true })
+      await symlink(join(objects, name), join(partly, '.git/objects', name))
+    }
+    const { root: borrowing } = await openRepository({ 'b.txt': '1\n' })
+    await writeFile(join(borrowing, '.git/objects/info/alternates'), `${objects}\n`)
+    for (const path of [linked, partly, borrowing]) {
+      await rm(join(path, '.git/refs'), { recursive: true })
+      await symlink(join(other, '.git/refs'), join(path, '.git/refs'))
       expect(await failureOf(readLog(await openGuarded(path, mode), {}, options))).toMatchObject({ kind: 'failed' })
     }
   })
