@@ -24,7 +24,6 @@ export interface ResponsesSocketDeps extends ConversationDeps {
 export interface ResponsesSocket {
   /** Closes the connections that `isRevoked` names by the response to their handshake, after the answers that run. */
   readonly closeRevoked: (isRevoked: (response: ServerResponse, caller: Caller) => boolean) => void
-  /** Closes every connection, because the setting was turned off. */
   /** Lets the answers that run finish, for which it waits no longer than a moment after `graceMs`. Closes with 1001. */
   readonly close: (graceMs: number) => Promise<void>
 }
