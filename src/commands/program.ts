@@ -50,6 +50,9 @@ const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
 
+/** What the module of a command exports. */
+type Body<Flags> = (context: CommandContext, flags: Flags) => number | Promise<number>
+
 function add(parent: Command, name: string, summary: string, help: HelpText): Command {
   const command = parent.command(name).description(summary)
   return command.addHelpText('after', () => renderHelp(help, command.createHelp()))
@@ -89,9 +92,8 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     }
 
   /** An action that loads its command. */
-  const run = <Flags extends object>(
-    load: () => Promise<(context: CommandContext, flags: Flags) => number | Promise<number>>,
-  ) => act(async (flags: Flags) => (await load())(context, flags))
+  const run = <Flags extends object>(load: () => Promise<Body<Flags>>) =>
+    act<Flags>(async (flags) => (await load())(context, flags))
 
   program.commandsGroup('Logins:')
   add(program, 'login', 'log in to GitHub Copilot or ChatGPT (codex)', helpText.login)

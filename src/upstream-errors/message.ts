@@ -21,6 +21,11 @@ function isMarkup(text: string): boolean {
   return text.startsWith('<') || (/<html[\s>]/i.test(text) && /<(?:head|body|\/html)[\s>]/i.test(text))
 }
 
+/** Adds a full stop unless the text ends with one, possibly before a remark in brackets. */
+export function sentence(text: string): string {
+  return /[.!?](?: \([^()]*\))?$/.test(text) ? text : `${text}.`
+}
+
 /** The two largest units, e.g. `45 s`, `26 min`, `3 h 51 min`, `2 d`; minutes are rounded up. */
 export function inWords(seconds: number): string {
   if (seconds < 60) return `${seconds} s`
