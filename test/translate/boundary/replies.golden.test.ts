@@ -136,7 +136,9 @@ test.each(cases)('%s', async (_, shown) => {
   const folded = await get(false)
   const decoder = createSseDecoder()
   const events = [...decoder.push(Buffer.from(streamed.reply)), ...decoder.end()].map(({ event, data }) =>
-    event === '' || new RegExp(`"type": ?"${event}"`).test(data) ? data : JSON.stringify([event, data]),
+    (event === '' || new RegExp(`"type": ?"${event}"`).test(data)) && !data.includes('\n')
+      ? data
+      : JSON.stringify([event, data]),
   )
   const lines = [
     ...(streamed.status === 200 ? withoutCopies(events) : [`[${streamed.status},${streamed.reply}]`]),
