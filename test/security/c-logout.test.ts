@@ -24,7 +24,7 @@ async function begin(proxy: Proxy) {
   expect(await stream.next()).toContain('one ')
   return {
     stream,
-    async goOn() {
+    goOn: async () => {
       gate.release(1)
       expect(await stream.next()).toContain('two ')
       stream.leave()
