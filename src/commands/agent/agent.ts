@@ -32,7 +32,7 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   if (maxCredits !== undefined && !(Number(maxCredits) > 0)) {
     throw new CommandFailure(exitCode.usage, `--max-credits must be a number above 0, got "${maxCredits}".`)
   }
-  if (flags.goal.trim() === '')
+  if (flags.goal.join('').trim() === '')
     throw new CommandFailure(exitCode.usage, 'The goal is empty. Describe the task for the agent.')
   const connection = await connect(context, flags, { needsModel: true })
   const interrupt = createInterrupt()
@@ -75,7 +75,7 @@ async function follow(
   const conversation = await client.conversation(flags.continue === true ? 'last' : 'new', interrupt.first)
   if (flags.continue === true) screen.note(`Continuing "${visible(conversation.title)}".`)
   const message: MessageInput = {
-    text: flags.goal,
+    text: flags.goal.join(' '),
     conversationId: conversation.id,
     mode: flags.plan === true ? 'plan' : 'agent',
     // The command shows the run of its own message.
