@@ -73,11 +73,11 @@ export async function openGit(folder: Folder, { signal, timeoutMs }: GitOptions)
   )
   if (place.exitCode !== 0) throw failure(place)
   const [top = '', common = ''] = place.stdout.split('\n')
-  const git = await realPath(common)
-  if ((await realPath(top)) !== folder.root || !(await isOwnGitFolder(folder.root, git))) throw failed(notHere)
+  const history = await realPath(common)
+  if ((await realPath(top)) !== folder.root || !(await isOwnGitFolder(folder.root, history))) throw failed(notHere)
   // In the sandbox, the other folder does not exist.
   const { enclosure } = await folder.sandbox.state()
-  if (enclosure.kind === 'none' && !(await hasOwnObjects(git))) throw failed(elsewhere)
+  if (enclosure.kind === 'none' && !(await hasOwnObjects(history))) throw failed(elsewhere)
   const named = await start(['config', '-z', '--name-only', '--get-regexp', programSettings], fixedSettings)
   const settings = [
     ...fixedSettings,

@@ -167,8 +167,8 @@ describeEnclosed('a bare repository in an ordinary folder', (person) => {
 
 describe('the configuration of git', () => {
   test.runIf(process.platform === 'linux')('is read in a moment and with little memory, whatever it is', async () => {
-    const git = await makeFolder({ HEAD: 'ref: refs/heads/main\n' })
-    const config = join(git, 'config')
+    const folder = await makeFolder({ HEAD: 'ref: refs/heads/main\n' })
+    const config = join(folder, 'config')
     const before = process.memoryUsage().rss
     const make = {
       'a FIFO': () => execFileSync('mkfifo', [config]),
@@ -182,13 +182,13 @@ describe('the configuration of git', () => {
     }
     for (const [kind, makeIt] of Object.entries(make)) {
       makeIt()
-      expect((await findGitPlaces(git, git)).folders, kind).toEqual([git])
+      expect((await findGitPlaces(folder, folder)).folders, kind).toEqual([folder])
       rmSync(config, { recursive: true })
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
     writeFileSync(config, '[core]\n\thooksPath = own\n')
-    writeFileSync(join(git, 'own'), '')
-    expect((await findGitPlaces(git, git)).mounts).toContainEqual({ kind: 'read', path: join(git, 'own') })
+    writeFileSync(join(folder, 'own'), '')
+    expect((await findGitPlaces(folder, folder)).mounts).toContainEqual({ kind: 'read', path: join(folder, 'own') })
   })
 
   test.each([
