@@ -195,7 +195,8 @@ function expectFrames(id: UpstreamDialectId, { text, fault }: Emitted): void {
   const types = frames.map(({ data }) => {
     if (data === '[DONE]') return '[DONE]'
     const value = JSON.parse(data) as { readonly type?: string; readonly error?: unknown }
-    return id === 'chat' && value.error !== undefined && value.error !== null ? 'error' : value.type
+    // As OpenAI's SDKs, which take `"error": 0` beside content for none.
+    return id === 'chat' && Boolean(value.error) ? 'error' : value.type
   })
   const ends = types.filter((type) => endsOf[id].has(type ?? ''))
   const last = types.at(-1) ?? ''

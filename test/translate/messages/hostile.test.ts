@@ -4,11 +4,24 @@ import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
 import { clientNames, fixture, context } from './caller-helpers.ts'
+import { contextOf } from './upstream-helpers.ts'
 
 const anything = fc.oneof(
   { withCrossShrink: true },
   fc.jsonValue({ maxDepth: 3 }),
-  fc.constantFrom(null, '', [], {}, [null], [[]], { type: 'text' }, { type: 'text', text: 'x' }),
+  fc.constantFrom(
+    null,
+    '',
+    [],
+    {},
+    [null],
+    [[]],
+    { type: 'text' },
+    { type: 'text', text: 'x' },
+    [{}],
+    [{ type: 1 }],
+    [{ type: 'tool_reference' }],
+  ),
 )
 
 const blockTypes = [
@@ -22,6 +35,7 @@ const blockTypes = [
   'tool_result',
   'server_tool_use',
   'web_search_tool_result',
+  'unknown_result',
   'tool_reference',
   'tool_addition',
   'tool_removal',
@@ -68,18 +82,26 @@ const members = fc.dictionary(
   anything,
 )
 
-/** @returns whether the body was taken; anything thrown but a Fault fails the test */
-function survives(body: unknown): boolean {
+/** @returns whether nothing was refused; anything thrown but a Fault fails the test */
+function isTaken(run: () => void): boolean {
   try {
-    const request = messagesDialect.decodeRequest(JSON.stringify(body))
-    textsOfMessages(request)
-    messagesDialect.decodeTurn(request, context)
+    run()
     return true
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     expect(error.error.kind).toBe('invalid_request')
     return false
   }
+}
+
+/** @returns whether the body can be translated. A model of the same dialect may refuse it nevertheless. */
+function survives(body: unknown): boolean {
+  return isTaken(() => {
+    const request = messagesDialect.decodeRequest(JSON.stringify(body))
+    textsOfMessages(request)
+    messagesDialect.decodeTurn(request, context)
+    isTaken(() => messagesDialect.upstream.passRequest(request, contextOf()))
+  })
 }
 
 test('answers any JSON with a Turn or a Fault', () => {

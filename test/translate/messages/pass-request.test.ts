@@ -88,6 +88,22 @@ test('renames tools, calls and the choice alike, and nothing else', () => {
   expect(passText(text)?.effects?.tools).toEqual(new Map([[short, { name: long, kind: 'function' }]]))
 })
 
+const ref = (name: string) => ({ type: 'tool_reference', tool_name: name, novelty: 1 })
+
+test('renames references in results, and passes other content of results unchanged', () => {
+  const long = 'x'.repeat(65)
+  const odd = [{}, [], null, 'x', 1, { type: null }, { type: {} }, { type: 'tool_reference' }]
+  const resultsWith = (name: string) => [
+    { type: 'novel_result', content: [...odd, ref(name)] },
+    { type: 'novel_result', content: { type: 'novel_search_result', tool_references: [...odd, ref(name)] } },
+    { type: 'novel_result', content: { tool_references: {} } },
+    { type: 'novel_result', content: 1 },
+  ]
+  const messagesWith = (name: string) => [...hello, { role: 'assistant', content: resultsWith(name) }, ...hello]
+  const { value } = pass({ messages: messagesWith(long) })
+  expect(value['messages']).toMatchObject(messagesWith(`${'x'.repeat(55)}_9537c5fd`))
+})
+
 test('refuses a request that another dialect decoded', () => {
   const text = JSON.stringify({ model: 'm', max_tokens: 9, messages: hello })
   const request = { ...messagesDialect.decodeRequest(text), body: {} }

@@ -47,31 +47,25 @@ function nameBlock(block: MessagesBlock, named: (name: string) => string): Messa
     const name = named(block.name)
     return name === block.name ? block : { ...block, name }
   }
-  if (isBlock(block, 'tool_reference')) {
-    const name = named(block.tool_name)
-    return name === block.tool_name ? block : { ...block, tool_name: name }
-  }
-  const { content } = block
-  const isResult = block.type.endsWith('_result')
-  if (!isResult || (!Array.isArray(content) && !isObject(content))) return block
-  return nameInside(block, named)
+  if (isBlock(block, 'tool_reference')) return nameReference(block, named)
+  return block.type.endsWith('_result') ? nameReferences(block, named) : block
 }
 
-/** References are in the content of a result, or in the list of a search's result. */
-function nameInside(block: MessagesBlock, named: (name: string) => string): MessagesBlock {
+/** References are in the content of a result, or in the list of a search's result. Other content may be anything. */
+function nameReferences(block: MessagesBlock, named: (name: string) => string): MessagesBlock {
   const { content } = block
   if (Array.isArray(content)) {
-    // check-request.ts has checked that these are blocks.
-    const blocks: readonly MessagesBlock[] = content
-    const inner = mapSame(blocks, (each) => nameBlock(each, named))
-    return inner === blocks ? block : { ...block, content: inner }
+    const inner = mapSame<unknown>(content, (each) => nameReference(each, named))
+    return inner === content ? block : { ...block, content: inner }
   }
   if (!isObject(content) || !Array.isArray(content['tool_references'])) return block
   const references: readonly unknown[] = content['tool_references']
-  const renamed = mapSame(references, (each) => {
-    if (!isObject(each) || typeof each['tool_name'] !== 'string') return each
-    const name = named(each['tool_name'])
-    return name === each['tool_name'] ? each : { ...each, tool_name: name }
-  })
-  return renamed === references ? block : { ...block, content: { ...content, tool_references: renamed } }
+  const inner = mapSame(references, (each) => nameReference(each, named))
+  return inner === references ? block : { ...block, content: { ...content, tool_references: inner } }
+}
+
+function nameReference<Part>(part: Part, named: (name: string) => string): Part {
+  if (!isObject(part) || part['type'] !== 'tool_reference' || typeof part['tool_name'] !== 'string') return part
+  const name = named(part['tool_name'])
+  return name === part['tool_name'] ? part : { ...part, tool_name: name }
 }

@@ -144,7 +144,7 @@ export function restoreName(state: NormaliserState, item: unknown): void {
     delete item['namespace']
     state.isChanged = true
   }
-  if (!isCall(String(item['type']))) return
+  if (!isCall(item['type'])) return
   const identity = calls.tools?.get(item['name'])
   if (identity !== undefined) {
     const { name, namespace } = identity

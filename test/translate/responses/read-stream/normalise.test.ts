@@ -540,6 +540,17 @@ test('case 16: text that is cut anywhere, in characters, line ends and surrogate
   expect(deltas[1]?.text).toContain('"\\ud83d"')
 })
 
+test.each([{}, { toString: null }, [], 1, null])('an item whose type is %j is left out', (type) => {
+  const text = toStream([
+    created,
+    added(0, { ...call('fc_1', ''), type }),
+    added(1, message('msg_1', 'x')),
+    completed(),
+  ])
+  const from = seedWith({ upstream: { dialect: 'responses', calls: { grouped: new Set(), hasWrapper: false } } })
+  expect(fold(text, from).body.output).toMatchObject([{ type: 'message' }])
+})
+
 test('an event that is nested too deeply to be written is a fault', () => {
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
   const wire = `data: ${JSON.stringify(created)}\n\ndata: {"type":"response.x","sequence_number":9,"v":${deep}}\n\n`
