@@ -196,16 +196,10 @@ async function decide(
     screen.note('  Refused: there is no terminal to ask for your approval.')
     return 'refuse'
   }
+  const offered = keysOf(approval)
   for (;;) {
-    const diffKey = approval.diff === undefined ? '' : 'd whole diff, '
-    const runKey = mayChoose(approval, 'run') ? `r ${forRunOf(approval)}, ` : ''
-    const alwaysKey = mayChoose(approval, 'always') ? 'a always, ' : ''
-    const keys = isPlan
-      ? 'y accept, n refuse'
-      : isOfPolicy
-        ? 'a confirm, n not now'
-        : `y once, ${runKey}${alwaysKey}n refuse`
-    const prompt = (): void => out.write(out.style.bold(`  ${keys}, ${diffKey}? help: `))
+    const keys = [...offered.map(({ key, label }) => `${key} ${label}`), '? help'].join(', ')
+    const prompt = (): void => out.write(out.style.bold(`  ${keys}: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const chosen = decisions.get(key.toLowerCase())
     const decision = chosen !== undefined && mayChoose(approval, chosen) ? chosen : undefined
@@ -217,7 +211,7 @@ async function decide(
       return undefined
     }
     if (key === 'd' && approval.diff !== undefined) screen.wholeDiff(approval)
-    else screen.note(isPlan ? planKeyHelp : keyHelp)
+    else screen.note([...offered, { key: 'Ctrl-C', help: 'cancel the run' }].map(helpLine).join('\n'))
   }
 }
 
@@ -230,20 +224,55 @@ const decisions: ReadonlyMap<string, ApprovalDecision> = new Map([
   ['n', 'refuse'],
 ])
 
-const keyHelp = [
-  '  y       allow this once',
-  '  r       allow for this run: other texts in these files, exactly this command, or this tool',
-  '  a       allow always: store the rule that is shown, for the agent in this workspace; copilot-proxy policy forget takes it back',
-  '  n       refuse; after three refusals in a row the run ends',
-  '  d       show the whole diff',
-  '  Ctrl-C  cancel the run',
-].join('\n')
+interface Key {
+  readonly key: string
+  readonly label: string
+  readonly help: string
+}
 
-const planKeyHelp = [
-  '  y       accept the plan: the run carries it out, and asks before changes and commands as usual',
-  '  n       refuse the plan, and say what to change',
-  '  Ctrl-C  cancel the run',
-].join('\n')
+const helpLine = ({ key, help }: Pick<Key, 'key' | 'help'>): string => `  ${key.padEnd(8)}${help}`
+
+/** The keys that answer this question. */
+function keysOf(approval: ApprovalEvent): readonly Key[] {
+  if (approval.plan !== undefined) {
+    return [
+      {
+        key: 'y',
+        label: 'accept',
+        help: 'accept the plan: the run carries it out, and asks before changes and commands as usual',
+      },
+      { key: 'n', label: 'refuse', help: 'refuse the plan, and say what to change' },
+    ]
+  }
+  if (approval.policy !== undefined) {
+    return [
+      { key: 'a', label: 'confirm', help: 'confirm the policy: its rules hold from now on' },
+      {
+        key: 'n',
+        label: 'not now',
+        help: 'leave it unconfirmed: this run asks you instead, and not about the policy again',
+      },
+    ]
+  }
+  const keys: readonly (Key & { readonly isOffered: boolean })[] = [
+    { key: 'y', label: 'once', help: 'allow this once', isOffered: true },
+    {
+      key: 'r',
+      label: forRunOf(approval),
+      help: 'allow for this run: other texts in these files, exactly this command, or this tool',
+      isOffered: mayChoose(approval, 'run'),
+    },
+    {
+      key: 'a',
+      label: 'always',
+      help: 'allow always: store the rule that is shown, for the agent in this workspace; copilot-proxy policy forget takes it back',
+      isOffered: mayChoose(approval, 'always'),
+    },
+    { key: 'n', label: 'refuse', help: 'refuse; after three refusals in a row the run ends', isOffered: true },
+    { key: 'd', label: 'whole diff', help: 'show the whole diff', isOffered: approval.diff !== undefined },
+  ]
+  return keys.filter(({ isOffered }) => isOffered)
+}
 
 /** Returns what the person wants changed in a plan; '' for nothing. */
 async function askForChanges({ readLine }: CommandContext, { first }: Interrupt): Promise<string> {

@@ -173,7 +173,7 @@ test('in a fresh folder with the default configuration it asks, and does what is
   expect(code).toBe(0)
   expect(await total()).toContain('item.price * item.quantity')
   const told = text().replaceAll(/\s+/g, ' ')
-  expect(told).toContain('No rule allows this, so it happens only if you allow it.')
+  expect(told).toContain('This happens only if you allow it.')
   expect(told).toContain('This workspace is read-only.')
   expect(told).toContain('There is no .agent-policy.yaml in the workspace')
   expect(told.match(/Run node test\/total\.test\.js\?/g)).toHaveLength(2)
@@ -225,6 +225,19 @@ test('one key allows a command for the run, shows help and the whole diff, and a
   expect(text()).toContain('\u001b[32m    +  return items.reduce')
   expect(code).toBe(0)
   expect(await total()).toContain('item.price * item.quantity')
+})
+
+test('a policy that came with the folder is confirmed by a key of its own, and the help names no other', async () => {
+  const { root, user } = await openShop()
+  const { change, text } = terminal(['?', 'a'])
+  const goal = scriptOf({
+    calls: [{ tool: 'edit_replace', args: { path: 'src/total.js', oldText: 'x', newText: 'y' } }],
+  })
+  await runProgram(['agent', '--demo', '--workspace', root, goal], user.context(change))
+  const shown = stripVTControlCharacters(text())
+  expect(shown).toContain('  a confirm, n not now, ? help: ')
+  expect(shown).toContain('  a       confirm the policy: ')
+  expect(shown.split('Change src/total.js?', 1)[0]).not.toMatch(/allow this once|allow for this run|whole diff/)
 })
 
 test('a allows a command always, after its rule was shown; a later run asks no more, and policy forget takes it back', async () => {
