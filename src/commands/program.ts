@@ -385,7 +385,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
 
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
-    .argument('<goal...>', 'the task, in your own words')
+    .argument('[goal...]', 'the task, in your own words (default: asks for one after another)')
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--model <model>', 'model to use (default: agent.model, or the best one)')
     .option('--continue', 'continue the last conversation of the folder')
@@ -397,7 +397,10 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--demo', 'use a simulated Copilot: no account, no network')
     .action(
       run(async (flags: AgentFlags, goal: readonly string[]) =>
-        (await import('./agent/agent.ts')).agent(context, { ...flags, goal: goal.join(' ') }),
+        (await import('./agent/agent.ts')).agent(context, {
+          ...flags,
+          goal: goal.length === 0 ? undefined : goal.join(' '),
+        }),
       ),
     )
 

@@ -16,11 +16,13 @@ import type { RunScreen } from './render-run.ts'
 
 /** The first signal cancels the run, which then reports its changes. The second ends the command at once. */
 interface Interrupt {
-  /** Aborted by the first signal. */
+  /** Aborted by the first signal of a run. */
   readonly first: AbortSignal
   /** Aborted by the second. */
   readonly second: AbortSignal
   readonly press: () => void
+  /** The next signal is the first one of another run. */
+  readonly renew: () => void
 }
 
 /** Runs an agent in a folder and shows what it does. */
@@ -32,8 +34,10 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   if (maxCredits !== undefined && !(Number(maxCredits) > 0)) {
     throw new CommandFailure(exitCode.usage, `--max-credits must be a number above 0, got "${maxCredits}".`)
   }
-  if (flags.goal.trim() === '')
+  if (flags.goal?.trim() === '')
     throw new CommandFailure(exitCode.usage, 'The goal is empty. Describe the task for the agent.')
+  if (flags.goal === undefined && (flags.json === true || context.readLine === undefined || !context.stdout.isTerminal))
+    throw new CommandFailure(exitCode.usage, `${goalAdvice}\nWithout a goal, agent asks for one in a terminal.`)
   const connection = await connect(context, flags, { needsModel: true })
   const interrupt = createInterrupt()
   const giveBack = context.takeSignals?.(interrupt.press)
@@ -69,14 +73,46 @@ async function follow(
   if (readOnly === 'locked') screen.note(lockedNote)
   else if (readOnly) screen.note(canAsk && !flags.yes ? askedNote : unaskedNote)
   const client = createRunClient(context, connection)
+  const conversation = await client.conversation(flags.continue === true ? 'last' : 'new', interrupt.first)
+  if (flags.continue === true) screen.note(`Continuing "${visible(conversation.title)}".`)
+  const session: AgentSession = { client, screen, canAsk, readOnly, conversationId: conversation.id }
+  if (flags.goal !== undefined) return runGoal(context, flags, session, { goal: flags.goal, interrupt })
+  for (;;) {
+    const goal = await readLineOf(context, interrupt, '\nYour task (Enter alone ends): ')
+    if (goal === '') return exitCode.done
+    await runGoal(context, flags, session, { goal, interrupt })
+    interrupt.renew()
+  }
+}
+
+const goalAdvice = 'Describe the task: copilot-proxy agent "GOAL"'
+
+interface AgentSession {
+  readonly client: RunClient
+  readonly screen: RunScreen
+  readonly canAsk: boolean
+  readonly readOnly: Connection['readOnly']
+  readonly conversationId: string
+}
+
+interface Task {
+  readonly goal: string
+  readonly interrupt: Interrupt
+}
+
+/** Sends the task, and follows its run to the end. */
+async function runGoal(
+  context: CommandContext,
+  flags: AgentFlags,
+  { client, screen, canAsk, readOnly, conversationId }: AgentSession,
+  { goal, interrupt }: Task,
+): Promise<ExitCode> {
   const events = await client.events(interrupt.second, () => {
     screen.note('The connection to copilot-proxy broke. Connecting again ...')
   })
-  const conversation = await client.conversation(flags.continue === true ? 'last' : 'new', interrupt.first)
-  if (flags.continue === true) screen.note(`Continuing "${visible(conversation.title)}".`)
   const message: MessageInput = {
-    text: flags.goal,
-    conversationId: conversation.id,
+    text: goal,
+    conversationId,
     mode: flags.plan === true ? 'plan' : 'agent',
     // The command shows the run of its own message.
     queue: true,
@@ -118,9 +154,9 @@ async function follow(
     }
     const decision = await decide(context, flags, { screen, approval: event, interrupt, canAsk })
     if (event.plan !== undefined && decision === 'refuse') {
-      const text = await askForChanges(context, interrupt)
+      const text = await readLineOf(context, interrupt, '  What should change? (Enter: nothing to add) ')
       // The run reads it after the refusal. It joins the run: `agent` opens no tools before the plan is accepted.
-      if (text !== '') await client.send({ text, conversationId: conversation.id, mode: 'agent' }, interrupt.second)
+      if (text !== '') await client.send({ text, conversationId, mode: 'agent' }, interrupt.second)
     }
     if (decision !== undefined) await answer(client, event, decision)
     return undefined
@@ -274,9 +310,9 @@ function keysOf(approval: ApprovalEvent): readonly Key[] {
   return keys.filter(({ isOffered }) => isOffered)
 }
 
-/** Returns what the person wants changed in a plan; '' for nothing. */
-async function askForChanges({ readLine }: CommandContext, { first }: Interrupt): Promise<string> {
-  const line = await readLine?.(first, '  What should change? (Enter: nothing to add) ').catch(() => '')
+/** Returns what the person types; '' for nothing, and after a signal. */
+async function readLineOf({ readLine }: CommandContext, { first }: Interrupt, prompt: string): Promise<string> {
+  const line = await readLine?.(first, prompt).catch(() => '')
   return line?.trim() ?? ''
 }
 
@@ -286,14 +322,19 @@ function exitCodeOf({ outcome }: DoneEvent, { first }: Interrupt): ExitCode {
 }
 
 function createInterrupt(): Interrupt {
-  const first = new AbortController()
+  let first = new AbortController()
   const second = new AbortController()
   return {
-    first: first.signal,
+    get first() {
+      return first.signal
+    },
     second: second.signal,
     press() {
       if (first.signal.aborted) second.abort()
       first.abort()
+    },
+    renew() {
+      first = new AbortController()
     },
   }
 }

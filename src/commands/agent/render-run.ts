@@ -223,6 +223,7 @@ export function createRunScreen(output: Output): RunScreen {
   }
 
   function showEnd({ id, outcome, reason, summary, model, steps, requests, usage, context }: DoneEvent): void {
+    cost = ''
     line('')
     if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
     // The model's text was shown as it arrived.

@@ -168,7 +168,8 @@ export interface PolicyTrustFlags extends PolicyFlags {
 }
 
 export interface AgentFlags extends ReportFlags {
-  readonly goal: string
+  /** Undefined: a person types one after another. */
+  readonly goal: string | undefined
   /** A folder; undefined: the working folder. */
   readonly workspace?: string
   readonly model?: string

@@ -227,6 +227,47 @@ test('one key allows a command for the run, shows help and the whole diff, and a
   expect(await total()).toContain('item.price * item.quantity')
 })
 
+/** A terminal on which a person types these lines, and then Enter alone. */
+function typing(lines: readonly string[], keys: readonly string[] = []) {
+  const { change, text } = terminal(keys)
+  const left = [...lines]
+  const readLine = (signal: AbortSignal): Promise<string> => {
+    signal.throwIfAborted()
+    return Promise.resolve(left.shift() ?? '')
+  }
+  return { change: { ...change, readLine }, shown: () => stripVTControlCharacters(text()) }
+}
+
+test('without a goal, it asks for one task after another in one conversation', async () => {
+  const { root, user } = await openShop()
+  const { change, shown } = typing(['My name is Heron.', '[demo:echo]'])
+  expect(await runProgram(['agent', '--demo', '--workspace', root], user.context(change))).toBe(0)
+  const [, first = '', second = ''] = shown().split('-- Step 1 of 30')
+  expect(first).toMatch(/You said: My\s+name\s+is\s+Heron\./)
+  expect(second).toMatch(/My\s+name\s+is\s+Heron\./)
+  expect(shown().match(/^Working in /gm)).toHaveLength(1)
+})
+
+test('Ctrl-C ends the run of a task, and the next one goes on', async () => {
+  const { root, user } = await openShop()
+  const task = scriptOf({ calls: [{ tool: 'shell_run', args: { argv: ['true'] } }] }, { text: 'Done' })
+  const { change, shown } = typing([task, 'Hello'], ['\u0003'])
+  expect(await runProgram(['agent', '--demo', '--workspace', root], user.context(change))).toBe(0)
+  expect(shown()).toMatch(/The run was cancelled\.[^]*-- Step 1 of 30 -+\nDone/)
+})
+
+test.each([['agent'], ['agent --json'], ['agent --yes']])(
+  '%s without a goal and a terminal says what to do',
+  async (words) => {
+    const { user } = await openShop()
+    expect(await user.run(words)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('Describe the task: copilot-proxy agent "GOAL"\n'),
+    })
+  },
+)
+
 test('a policy that came with the folder is confirmed by a key of its own, and the help names no other', async () => {
   const { root, user } = await openShop()
   const { change, text } = terminal(['?', 'a'])
