@@ -1,5 +1,5 @@
 import * as nodeFs from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { GithubApiDeps } from '../../auth/copilot/github-api.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import { createSystemKeychain } from '../../auth/records/keychain.ts'
@@ -67,9 +67,11 @@ export function openRecords(
 export async function requireStore(context: CommandContext, settings: AuthSettings): Promise<void> {
   const { dir, rules, keychain } = recordPlace(context, settings)
   try {
-    await nodeFs.mkdir(dir, { recursive: true, mode: 0o700 })
+    const made = await nodeFs.mkdir(dir, { recursive: true, mode: 0o700 })
     const trial = await acquireLock(nodeFs, join(dir, 'trial.lock'), LOCK_TIMES, context.signal)
     await trial.release()
+    // A login that is cancelled leaves nothing behind.
+    if (made !== undefined) await removeEmptyFolders(dir, made)
   } catch (cause) {
     if (cause instanceof RecordStoreError || context.signal.aborted) throw cause
     const message = `${dir} cannot store a login: ${adviceFor(errnoOf(cause))}`
@@ -79,6 +81,12 @@ export async function requireStore(context: CommandContext, settings: AuthSettin
   // Reading does not fail if the keychain is locked or full.
   await keychain.set('trial', 'trial')
   await keychain.remove('trial')
+}
+
+/** @param top the outermost one, a parent of `folder` or the same */
+async function removeEmptyFolders(folder: string, top: string): Promise<void> {
+  await nodeFs.rmdir(folder)
+  if (folder !== top) await removeEmptyFolders(dirname(folder), top)
 }
 
 /** Removes the account from the store that is not in use. Never throws. */
