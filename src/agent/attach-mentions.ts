@@ -22,8 +22,8 @@ export interface MentionsDeps {
 
 /**
  * Attaches what a person mentions in a message, e.g. `@src/a.ts`: returns the parts for the model. Each file is read as the model
- * reads it, under the same rules, but nobody is asked: a name in a text is no consent. What does not exist stays a word of the
- * text. Never rejects.
+ * reads it, under the same rules, but nobody is asked: a name in a text is no consent. What is no path of the workspace stays a word
+ * of the text. Never rejects.
  */
 export type AttachMentions = (text: string, step: number, signal: AbortSignal) => Promise<readonly TurnPart[]>
 
@@ -58,7 +58,18 @@ export function createMentions({ tools, session, runner, maxLength, emit }: Ment
         return { mention, tool: 'mcp.fs.read', args: { path: path ?? target, ...(range && { range }) } }
       }
     }
-    return findResource(readings)
+    return findResource(readings) ?? (await findMissing(readings))
+  }
+
+  /** A path into a folder of the workspace, so that the person hears of a misspelt name. A package such as `@types/node` is no path. */
+  async function findMissing(readings: readonly Mention[]): Promise<Found | undefined> {
+    // A mark at the end more likely ends the sentence than the name.
+    const mention = readings.at(-1)
+    const top = /^(?:\.\/)?([^/]+)\/./.exec(mention?.target ?? '')?.[1]
+    if (mention === undefined || top === undefined) return undefined
+    const path = await pathOf(top)
+    if (path === undefined || (await kindOf(path)) !== 'folder') return undefined
+    return { mention, tool: 'mcp.fs.read', args: { path: mention.target } }
   }
 
   /** `@server:uri` is a resource of an MCP server. */

@@ -9,7 +9,7 @@ import type { Output } from '../terminal/output.ts'
 import { noteLogins } from './shared/logins.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode, McpFlags } from './shared/command.ts'
-import { findOwnPaths, homeOf, loadSettings } from './shared/settings.ts'
+import { findOwnPaths, homeOf, loadSettings, logFormatOf } from './shared/settings.ts'
 import { findWorkspace, inHome, openWorkspaceFolder } from './shared/workspace-folder.ts'
 import type { Workspace } from './shared/workspace-folder.ts'
 
@@ -29,7 +29,7 @@ export async function mcp(context: CommandContext, flags: McpFlags): Promise<Exi
   let config = only(settings.config)
   const log = createLog({
     level: config.log.level,
-    format: formatOf(config, context),
+    format: logFormatOf(config, context),
     colors: context.stderr.hasColors,
     redact: context.secrets.redact,
   })
@@ -80,11 +80,6 @@ export async function mcp(context: CommandContext, flags: McpFlags): Promise<Exi
 const interactiveHint =
   'copilot-proxy mcp is for MCP clients, which start it themselves. To add it to one: copilot-proxy setup claude --mcp\n' +
   'It waits for messages of a client on standard input. To end it, press Ctrl-C.\n'
-
-function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json' {
-  if (log.format !== 'auto') return log.format
-  return stderr.isTerminal ? 'pretty' : 'json'
-}
 
 /** @throws CommandFailure `usage` if several are configured and none holds the working folder */
 async function chooseWorkspace(context: CommandContext, config: Config, given: string | undefined): Promise<Workspace> {

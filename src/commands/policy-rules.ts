@@ -33,7 +33,7 @@ async function openRulesOf(context: CommandContext, flags: PolicyFlags) {
 export async function policyTrust(context: CommandContext, flags: PolicyTrustFlags): Promise<ExitCode> {
   const { yes, json } = flags
   const { stdout } = context
-  const { folder, consents, policy } = await openRulesOf(context, flags)
+  const { folder, consents, policy } = await openRulesOf(context, { workspace: flags.folder })
   const [waiting, { problem }] = await Promise.all([policy.unconfirmed(), policy.describe()])
   if (problem !== undefined) context.stderr.write(visibleLines(`${problem}\n`))
   const confirmed: string[] = []

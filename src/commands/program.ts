@@ -1,7 +1,6 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { RecordStoreError } from '../auth/records/record-fs.ts'
 import { clients } from '../client-settings/target.ts'
-import type { ClientId } from '../client-settings/target.ts'
 import { snippets, waitingClients } from '../client-settings/snippets.ts'
 import { logLevels } from '../config/schema.ts'
 import { nearMatch } from '../config/near-match.ts'
@@ -11,32 +10,7 @@ import type { ValueKind } from './complete-values.ts'
 import type { Shell } from './completion.ts'
 import { description, helpText, helpWidth, renderHelp, rootHelp, type HelpText } from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
-import type {
-  AccountFlags,
-  AcpFlags,
-  AgentFlags,
-  CommandContext,
-  DoctorFlags,
-  EnableFlags,
-  GatewayTokenFlags,
-  LaunchFlags,
-  LoginFlags,
-  LogoutFlags,
-  LogsFlags,
-  McpFlags,
-  PageFlags,
-  PolicyFlags,
-  PolicyForgetFlags,
-  PolicyInitFlags,
-  PolicyTrustFlags,
-  ReportFlags,
-  RequestsFlags,
-  ServeFlags,
-  ServiceFlags,
-  SetupFlags,
-  UndoFlags,
-  UsageFlags,
-} from './shared/command.ts'
+import type { CommandContext, PolicyFlags, ServeFlags } from './shared/command.ts'
 
 /**
  * Runs a command line, given without node and script. When the returned promise settles, the message of a failed
@@ -76,6 +50,9 @@ const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
 
+/** What the module of a command exports. */
+type Body<Flags> = (context: CommandContext, flags: Flags) => number | Promise<number>
+
 function add(parent: Command, name: string, summary: string, help: HelpText): Command {
   const command = parent.command(name).description(summary)
   return command.addHelpText('after', () => renderHelp(help, command.createHelp()))
@@ -107,14 +84,16 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .exitOverride()
     .addHelpText('after', rootHelp)
 
-  /** A commander action: calls `body` with the options and the arguments of the command line. */
-  const run = <Flags extends object, Args extends readonly unknown[] = []>(
-    body: (flags: Flags, ...args: Args) => number | Promise<number>,
-  ) =>
+  /** A commander action: calls `body` with the options of the command line, and the arguments under their names. */
+  const act = <Flags extends object>(body: (flags: Flags) => number | Promise<number>) =>
     async function action(this: Command): Promise<void> {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller names the arguments that its command declares, in their order
-      finish(await body(this.optsWithGlobals<Flags>(), ...(this.processedArgs as unknown as Args)))
+      const named = this.registeredArguments.map((argument, at) => [argument.name(), this.processedArgs[at]] as const)
+      finish(await body({ ...this.optsWithGlobals<Flags>(), ...Object.fromEntries(named) }))
     }
+
+  /** An action that loads its command. */
+  const run = <Flags extends object>(load: () => Promise<Body<Flags>>) =>
+    act<Flags>(async (flags) => (await load())(context, flags))
 
   program.commandsGroup('Logins:')
   add(program, 'login', 'log in to GitHub Copilot or ChatGPT (codex)', helpText.login)
@@ -130,38 +109,26 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         'host',
       ]),
     )
-    .action(
-      run(async (flags: LoginFlags, provider: string) =>
-        (await import('./login/login.ts')).login(context, { ...flags, provider }),
-      ),
-    )
+    .action(run(async () => (await import('./login/login.ts')).login))
   add(program, 'logout', 'delete a stored login', helpText.logout)
     .argument('[provider]', 'copilot (default) or codex')
     .option('--all', 'delete all logins of a provider, or of both if you name none')
-    .action(
-      run(async (flags: LogoutFlags, provider: string | undefined) =>
-        (await import('./logout.ts')).logout(context, { ...flags, provider }),
-      ),
-    )
+    .action(run(async () => (await import('./logout.ts')).logout))
 
   const account = add(program, 'account', 'list or choose the stored GitHub accounts', helpText.account)
   add(account, 'list', 'list the stored GitHub accounts', helpText.accountList)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadAccount()).listAccounts(context, flags)))
+    .action(run(async () => (await loadAccount()).listAccounts))
   add(account, 'use', 'use this account for requests', helpText.accountUse)
     .argument('<name>', 'name of the account, see: copilot-proxy account list')
     .option('--json', 'print JSON')
-    .action(
-      run(async (flags: Omit<AccountFlags, 'name'>, name: string) =>
-        (await loadAccount()).accountUse(context, { ...flags, name }),
-      ),
-    )
+    .action(run(async () => (await loadAccount()).accountUse))
 
   program.commandsGroup('Run copilot-proxy:')
   const serve = add(program, 'serve', 'run copilot-proxy in this terminal', helpText.serve)
   for (const option of serveOptions()) serve.addOption(option)
   serve.option('--json', 'print JSON; only with --detach').action(
-    run(async (flags: ServeFlags) => {
+    act(async (flags: ServeFlags) => {
       // commander knows options that exclude each other, and none that need each other.
       if (flags.json && !flags.detach) serve.error("error: option '--json' needs '--detach'")
       return (await import('./serve/serve.ts')).serve(context, flags)
@@ -169,22 +136,20 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   )
   const start = add(program, 'start', 'start copilot-proxy in the background', helpText.start)
   for (const option of startOptions()) start.addOption(option)
-  start
-    .option('--json', 'print JSON')
-    .action(run(async (flags: ServeFlags) => (await import('./background/start-daemon.ts')).detach(context, flags)))
+  start.option('--json', 'print JSON').action(run(async () => (await import('./background/start-daemon.ts')).detach))
   add(program, 'stop', 'stop the background copilot-proxy', helpText.stop)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./background/stop.ts')).stop(context, flags)))
+    .action(run(async () => (await import('./background/stop.ts')).stop))
   add(program, 'restart', 'restart copilot-proxy with the same options', helpText.restart)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./background/start-daemon.ts')).restart(context, flags)))
+    .action(run(async () => (await import('./background/start-daemon.ts')).restart))
   add(program, 'logs', 'show the log of the background copilot-proxy', helpText.logs)
     .option('-f, --follow', 'keep printing new lines')
     .option('-n, --lines <number>', 'number of lines to show (default: 100, or all with --since)')
     .option('--since <time>', 'only lines since this time: 10m, 2h, 14:30, 2026-11-24T10:00')
     .addOption(new Option('--level <level>', 'only lines of this level or above').choices(logLevels.slice(0, -1)))
     .option('--json', 'print one JSON object per line')
-    .action(run(async (flags: LogsFlags) => (await import('./background/logs.ts')).logs(context, flags)))
+    .action(run(async () => (await import('./background/logs.ts')).logs))
 
   program.commandsGroup('Clients:')
   add(program, 'launch', 'start a client with copilot-proxy, without changing its settings', helpText.launch)
@@ -192,11 +157,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .argument('[args...]', "the client's own arguments, after --")
     .option('--model <model>', 'main model (default: the best one for the client)')
     .option('--demo', 'use a simulated Copilot: no account, no network')
-    .action(
-      run(async (flags: LaunchFlags, client: ClientId, args: readonly string[]) =>
-        (await import('./launch/launch.ts')).launch(context, { ...flags, client, args }),
-      ),
-    )
+    .action(run(async () => (await import('./launch/launch.ts')).launch))
   add(program, 'setup', 'change the settings of a client to use copilot-proxy', helpText.setup)
     .addArgument(new Argument('<client>', 'the client').choices(Object.keys({ ...snippets, ...waitingClients })))
     .option('--model <model>', 'main model (default: the best one for the client)')
@@ -205,57 +166,45 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--yes', 'do not ask for confirmation')
     .addOption(new Option('--mcp', 'add the tools of workspaces (MCP) instead of models').conflicts('model'))
     .addOption(new Option('--print', 'print the settings without writing them').conflicts(['dryRun', 'undo', 'yes']))
-    .action(
-      run(async (flags: SetupFlags, client: SetupFlags['client']) =>
-        (await import('./setup/setup.ts')).setup(context, { ...flags, client }),
-      ),
-    )
+    .action(run(async () => (await import('./setup/setup.ts')).setup))
 
   const service = add(program, 'service', 'start copilot-proxy with your session (systemd, launchd)', helpText.service)
   service.helpGroup('Run copilot-proxy:')
   add(service, 'install', 'install and start the service', helpText.serviceInstall)
     .option('--dry-run', 'print the service file without writing it')
     .option('--json', 'print JSON')
-    .action(run(async (flags: ServiceFlags) => (await loadService()).serviceInstall(context, flags)))
+    .action(run(async () => (await loadService()).serviceInstall))
   add(service, 'uninstall', 'stop the service and delete its file', helpText.serviceUninstall)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadService()).serviceUninstall(context, flags)))
+    .action(run(async () => (await loadService()).serviceUninstall))
   add(service, 'status', 'show the state of the service', helpText.serviceStatus)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadService()).serviceStatus(context, flags)))
+    .action(run(async () => (await loadService()).serviceStatus))
 
   program.commandsGroup('Reports:')
   add(program, 'status', 'show logins, tokens and the running copilot-proxy', helpText.status)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
+    .action(run(async () => (await import('./status.ts')).status))
   const models = add(program, 'models', 'list the models of your account, or show one', helpText.models)
   models
     .argument('[name]', 'show all details of this model')
     .option('--json', 'print JSON')
-    .action(
-      run(async (flags: ReportFlags, name: string | undefined) =>
-        (await import('./models/models.ts')).models(context, { ...flags, name }),
-      ),
-    )
+    .action(run(async () => (await import('./models/models.ts')).models))
   add(models, 'enable', 'accept the terms of a disabled Copilot model', helpText.modelsEnable)
     .argument('<id>', 'id of the model, see: copilot-proxy models')
     .option('--yes', 'do not ask')
     .option('--json', 'print JSON')
-    .action(
-      run(async (flags: Omit<EnableFlags, 'id'>, id: string) =>
-        (await import('./models/enable.ts')).modelsEnable(context, { ...flags, id }),
-      ),
-    )
+    .action(run(async () => (await import('./models/enable.ts')).modelsEnable))
   const usage = add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
     .option('--json', 'print JSON')
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
     .addOption(
       new Option('--by <group>', 'group totals by').choices(['model', 'key', 'session', 'day']).default('model'),
     )
-    .action(run(async (flags: UsageFlags) => (await import('./usage/usage.ts')).usage(context, flags)))
+    .action(run(async () => (await import('./usage/usage.ts')).usage))
   add(usage, 'allow', 'lift your budget until midnight', helpText.usageAllow)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./usage/allow.ts')).usageAllow(context, flags)))
+    .action(run(async () => (await import('./usage/allow.ts')).usageAllow))
   add(program, 'requests', 'list the last requests, or show one', helpText.requests)
     .argument('[id]', 'show all details of this request')
     .option('-f, --follow', 'keep printing new requests')
@@ -264,77 +213,57 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--key <name>', 'only requests with this key')
     .option('--model <model>', 'only requests for this model')
     .option('--json', 'print JSON; with --follow one object per line')
-    .action(
-      run(async (flags: RequestsFlags, id: string | undefined) =>
-        (await import('./requests/requests.ts')).requests(context, { ...flags, id }),
-      ),
-    )
+    .action(run(async () => (await import('./requests/requests.ts')).requests))
   add(program, 'doctor', 'find problems and how to fix them', helpText.doctor)
     .option('--json', 'print JSON')
     .option('--verbose', 'also show skipped checks')
     .option('--cache', 'explain prompt cache misses')
-    .action(run(async (flags: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(context, flags)))
+    .action(run(async () => (await import('./doctor/doctor.ts')).doctor))
 
   program.commandsGroup('Settings:')
   const key = add(program, 'key', 'create, list or remove keys for callers', helpText.key)
   add(key, 'add', 'create a key and print it', helpText.keyAdd)
     .argument('[name]', 'name of the key (default: key-1, key-2, …)')
     .option('--json', 'print JSON')
-    .action(
-      run(async (flags: ReportFlags, name: string | undefined) =>
-        (await loadKey()).keyAdd(context, { ...flags, name }),
-      ),
-    )
+    .action(run(async () => (await loadKey()).keyAdd))
   add(key, 'list', 'list the keys with their limits and last use', helpText.keyList)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadKey()).keyList(context, flags)))
+    .action(run(async () => (await loadKey()).keyList))
   add(key, 'remove', 'remove a key', helpText.keyRemove)
     .argument('<name>', 'name of the key, see: copilot-proxy key list')
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags, name: string) => (await loadKey()).keyRemove(context, { ...flags, name })))
+    .action(run(async () => (await loadKey()).keyRemove))
 
   const config = add(program, 'config', 'show, check or change the configuration', helpText.config)
   add(config, 'path', 'print the path of the configuration file', helpText.configPath)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadConfig()).configPath(context, flags)))
+    .action(run(async () => (await loadConfig()).configPath))
   add(config, 'check', 'check the configuration; exit with 2 if it is invalid', helpText.configCheck)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadConfig()).configCheck(context, flags)))
+    .action(run(async () => (await loadConfig()).configCheck))
   add(config, 'show', 'print all settings, with secrets masked', helpText.configShow)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadConfig()).configShow(context, flags)))
+    .action(run(async () => (await loadConfig()).configShow))
 
   add(config, 'get', 'print one setting', helpText.configGet)
     .argument('<key>', 'the setting, e.g. server.port')
     .option('--json', 'print JSON')
-    .action(
-      run(async (flags: ReportFlags, name: string) =>
-        (await loadConfigChange()).configGet(context, { ...flags, key: name }),
-      ),
-    )
+    .action(run(async () => (await loadConfigChange()).configGet))
   add(config, 'set', 'change one setting', helpText.configSet)
     .argument('<key>', 'the setting, e.g. server.port')
     .argument('<value>', 'its new value')
     .option('--json', 'print JSON')
-    .action(
-      run(async (flags: ReportFlags, name: string, value: string) =>
-        (await loadConfigChange()).configSet(context, { ...flags, key: name, value }),
-      ),
-    )
+    .action(run(async () => (await loadConfigChange()).configSet))
   add(config, 'unset', 'remove one setting, so that its default holds', helpText.configUnset)
     .argument('<key>', 'the setting, e.g. server.port')
     .option('--json', 'print JSON')
-    .action(
-      run(async (flags: ReportFlags, name: string) =>
-        (await loadConfigChange()).configUnset(context, { ...flags, key: name }),
-      ),
-    )
+    .action(run(async () => (await loadConfigChange()).configUnset))
   add(config, 'edit', 'edit the configuration file and check it', helpText.configEdit).action(
-    run(async (flags: ReportFlags) => (await loadConfigChange()).configEdit(context, flags)),
+    run(async () => (await loadConfigChange()).configEdit),
   )
   add(config, 'init', 'create a configuration file', helpText.configInit)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadConfigChange()).configInit(context, flags)))
+    .action(run(async () => (await loadConfigChange()).configInit))
 
   program.commandsGroup('Workspaces:')
   const policy = add(program, 'policy', 'check or create the tool policy of a folder', helpText.policy)
@@ -345,7 +274,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .option('--json', 'print JSON')
     .action(
-      run(async (flags: PolicyFlags) => {
+      act(async (flags: PolicyFlags) => {
         // commander drops the `--` that separates a command from a path.
         const dashes = argv.indexOf('--')
         const command = dashes === -1 ? undefined : argv.slice(dashes + 1)
@@ -362,27 +291,19 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .addOption(new Option('--yes', 'allow the proposed commands without asking').conflicts('print'))
     .addOption(new Option('--print', 'print the policy with these commands and write nothing').conflicts('json'))
     .option('--json', 'print JSON')
-    .action(run(async (flags: PolicyInitFlags) => (await import('./policy-init.ts')).policyInit(context, flags)))
+    .action(run(async () => (await import('./policy-init.ts')).policyInit))
 
   add(policy, 'trust', 'read and confirm the policy of a folder', helpText.policyTrust)
     .argument('[folder]', 'the workspace (default: this folder)')
     .option('--yes', 'confirm without asking')
     .option('--json', 'print JSON, and ask nothing')
-    .action(
-      run(async (flags: PolicyTrustFlags, workspace: string | undefined) =>
-        (await loadPolicyRules()).policyTrust(context, { ...flags, ...(workspace !== undefined && { workspace }) }),
-      ),
-    )
+    .action(run(async () => (await loadPolicyRules()).policyTrust))
   add(policy, 'forget', 'take back what you allowed the agent always', helpText.policyForget)
     .argument('[rule]', 'a rule as it is shown, in quotes (default: list the rules)')
     .option('--all', 'take back all rules')
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .option('--json', 'print JSON')
-    .action(
-      run(async (flags: PolicyForgetFlags, rule: string | undefined) =>
-        (await loadPolicyRules()).policyForget(context, { ...flags, rule }),
-      ),
-    )
+    .action(run(async () => (await loadPolicyRules()).policyForget))
 
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
     .argument('[goal...]', 'the task, in your own words (default: asks for one after another)')
@@ -395,14 +316,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--max-credits <number>', 'end after this many AI credits (default: agent.max-credits)')
     .option('--json', 'print events as JSON, one per line')
     .option('--demo', 'use a simulated Copilot: no account, no network')
-    .action(
-      run(async (flags: AgentFlags, goal: readonly string[]) =>
-        (await import('./agent/agent.ts')).agent(context, {
-          ...flags,
-          goal: goal.length === 0 ? undefined : goal.join(' '),
-        }),
-      ),
-    )
+    .action(run(async () => (await import('./agent/agent.ts')).agent))
 
   add(program, 'undo', 'undo what the agent and other tools have changed', helpText.undo)
     .argument('[id]', 'a change or a run (default: the last run, or a list)')
@@ -416,15 +330,11 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
     .option('--keep-files', 'with --to: leave the files as they are')
     .option('--json', 'print JSON, and ask nothing')
-    .action(
-      run(async (flags: UndoFlags, id: string | undefined) =>
-        (await import('./undo/undo.ts')).undo(context, { ...flags, id }),
-      ),
-    )
+    .action(run(async () => (await import('./undo/undo.ts')).undo))
 
   add(program, 'mcp', 'offer the tools of a folder to an MCP client', helpText.mcp)
     .option('--workspace <folder>', 'the workspace (default: this folder)')
-    .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
+    .action(run(async () => (await import('./mcp.ts')).mcp))
 
   add(program, 'acp', 'offer the agent to an editor', helpText.acp)
     .option('--demo', 'use a simulated Copilot: no account, no network')
@@ -434,29 +344,29 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         'codex',
       ]),
     )
-    .action(run(async (flags: AcpFlags) => (await import('./acp/acp.ts')).acp(context, flags)))
+    .action(run(async () => (await import('./acp/acp.ts')).acp))
 
   add(program, 'page', 'open the page of copilot-proxy in the browser', helpText.page)
     .option('--print', 'print the address instead of opening a browser')
-    .action(run(async (flags: PageFlags) => (await import('./page.ts')).page(context, flags)))
+    .action(run(async () => (await import('./page.ts')).page))
 
   const gateway = add(program, 'gateway', 'show the gateway for tool programs', helpText.gateway)
   add(gateway, 'status', 'show whether the gateway is open', helpText.gatewayStatus)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayStatus(context, flags)))
+    .action(run(async () => (await loadGateway()).gatewayStatus))
   add(gateway, 'token', 'print the token for tool programs', helpText.gatewayToken)
     .option('--rotate', 'make a new token first, and disconnect all tool programs')
     .option('--json', 'print JSON')
-    .action(run(async (flags: GatewayTokenFlags) => (await loadGateway()).gatewayToken(context, flags)))
+    .action(run(async () => (await loadGateway()).gatewayToken))
   add(gateway, 'programs', 'list the connected tool programs', helpText.gatewayPrograms)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayPrograms(context, flags)))
+    .action(run(async () => (await loadGateway()).gatewayPrograms))
 
   program.commandsGroup('Other commands:').helpCommand(...helpCommand)
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .action(
-      run(async (_flags: object, shell: Shell) => {
+      act(async ({ shell }: { readonly shell: Shell }) => {
         const { completionScript } = await import('./completion.ts')
         context.stdout.write(completionScript(shell, program, serveOptions()))
         return exitCode.done
@@ -466,7 +376,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .command('__complete', { hidden: true })
     .addArgument(new Argument('<kind>').choices(['models', 'keys', 'accounts'] satisfies ValueKind[]))
     .action(
-      run(async (_flags: object, kind: ValueKind) =>
+      act(async ({ kind }: { readonly kind: ValueKind }) =>
         (await import('./complete-values.ts')).completeValues(context, kind),
       ),
     )
@@ -479,7 +389,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   // With a default action, commander treats every unknown word as an argument, and suggests no similar command.
   if (!findCommand(program, argv)) {
     for (const option of serveOptions()) program.addOption(option.hideHelp())
-    program.action(run(async (flags: ServeFlags) => (await import('./serve/serve.ts')).loginAndServe(context, flags)))
+    program.action(run(async () => (await import('./serve/serve.ts')).loginAndServe))
   }
   return program
 }

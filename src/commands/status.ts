@@ -18,6 +18,7 @@ import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings, UserFiles } from './shared/settings.ts'
 import { findToolFailures } from './shared/tool-failures.ts'
 import { readOwn, viewOf } from './shared/view.ts'
+import { inWords } from '../upstream-errors/message.ts'
 
 /**
  * Shows logins, tokens, daemon and files, from this machine only. Returns 2 when the configuration is invalid, 1 when a
@@ -155,17 +156,13 @@ function describeCodexToken(
   if (state === 'expired') {
     return isOfCli ? 'expired. Start codex once to renew it' : 'expired; the next request renews it'
   }
-  const life =
-    expiresAt === null ? 'valid until OpenAI revokes it' : `valid for ${lengthOf(Date.parse(expiresAt) - nowMs)}`
+  const life = expiresAt === null ? 'valid until OpenAI revokes it' : `valid for ${minutesUntil(expiresAt, nowMs)}`
   return `${life}, then renewed ${isOfCli ? 'by Codex CLI' : 'automatically'}`
 }
 
-/** Words a duration in minutes, hours or days: the largest unit that gives at least two. */
-function lengthOf(ms: number): string {
-  const minutes = Math.ceil(ms / 60_000)
-  if (minutes < 120) return `${minutes} minutes`
-  const hours = Math.floor(minutes / 60)
-  return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
+/** The time until then, at least a minute. */
+function minutesUntil(isoTime: string, nowMs: number): string {
+  return inWords(Math.max(1, Math.ceil((Date.parse(isoTime) - nowMs) / 60_000)) * 60)
 }
 
 /** Whether others can read a file is for `doctor` to say: nobody has made it private here. */
@@ -187,7 +184,7 @@ function describeLogin({ login, problem, config }: StatusReport, style: Style): 
 function describeToken({ state, expires_at: expiresAt }: LoginStatus['token'], nowMs: number): string {
   switch (state) {
     case 'usable':
-      return `valid for ${Math.ceil((Date.parse(expiresAt ?? '') - nowMs) / 60_000)} minutes, then renewed automatically`
+      return `valid for ${minutesUntil(expiresAt ?? '', nowMs)}, then renewed automatically`
     case 'direct':
       return 'same as the login, valid until you revoke it'
     case 'expired':

@@ -4,7 +4,7 @@ import { readErrorValue } from '../upstream-errors/error-body.ts'
 import type { ErrorBody } from '../upstream-errors/error-body.ts'
 import { parseObject } from '../json/json.ts'
 import type { JsonObject } from '../json/json.ts'
-import { inWords, timeInWords, toUpstreamMessage } from '../upstream-errors/message.ts'
+import { inWords, sentence, timeInWords, toUpstreamMessage } from '../upstream-errors/message.ts'
 
 /** An error of a Codex upstream, by status or inside a 200 stream. */
 export interface CodexRefusal {
@@ -250,10 +250,6 @@ function waitIn(message: string): number | undefined {
     totalMs += Number(amount) * (unitMs.get(unit?.toLowerCase() ?? '') ?? 0)
   }
   return totalMs > 0 && totalMs <= longestReset * 1000 ? Math.ceil(totalMs) : undefined
-}
-
-function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
 /** Longer than any known `x-error-json`. Characters. */

@@ -1,6 +1,5 @@
 import { rememberResults } from '../cache/remember-results.ts'
 import { isObject } from './json.ts'
-import type { JsonObject } from './json.ts'
 
 const camelCase = /^[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+$/
 
@@ -23,21 +22,12 @@ type SnakeName<Name extends string> = Name extends `${infer Letter}${infer Tail}
 /** An object of ours as HTTP clients and readers of the log get it: camelCase keys in snake_case, others unchanged. */
 export function snakeKeys<Value extends object>(value: Value): SnakeKeys<Value>
 export function snakeKeys(value: object): object {
-  return mapKeys(value, snakeName)
+  const snake: Record<string, unknown> = {}
+  for (const [key, member] of Object.entries(value)) snake[snakeName(key)] = snakeMember(member)
+  return snake
 }
 
-/** The reverse of `snakeKeys`. */
-export function camelKeys(value: object): JsonObject {
-  return mapKeys(value, (key) => key.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase()))
-}
-
-function mapKeys(value: object, map: (key: string) => string): JsonObject {
-  const mapped: Record<string, unknown> = {}
-  for (const [key, member] of Object.entries(value)) mapped[map(key)] = mapValue(member, map)
-  return mapped
-}
-
-function mapValue(member: unknown, map: (key: string) => string): unknown {
-  if (Array.isArray(member)) return member.map((item) => mapValue(item, map))
-  return isObject(member) ? mapKeys(member, map) : member
+function snakeMember(member: unknown): unknown {
+  if (Array.isArray(member)) return member.map(snakeMember)
+  return isObject(member) ? snakeKeys(member) : member
 }

@@ -1,4 +1,3 @@
-import { waitFor } from '../auth/shared-fetch.ts'
 import { Fault, withHeaders } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
@@ -10,7 +9,7 @@ import { createCompletionReply } from '../translate/completions.ts'
 import type { CompletionReply, CompletionRequest } from '../translate/completions.ts'
 import { refuseLosses } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
-import { endInEvent } from './model-answer.ts'
+import { streamInto } from './model-answer.ts'
 import type { AnswerSink } from './model-answer.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import { readUpstream } from './read-upstream.ts'
@@ -93,25 +92,14 @@ export async function complete(state: PipelineState, call: CompletionCall): Prom
       )
       return reply.body()
     },
-    async stream(sink) {
+    stream(sink) {
       sink.upstreamAnswered(headers)
-      let text = ''
-      const take = (added: string): void => {
-        text += added
-      }
-      const flush = (): ChunkVerdict => {
-        const isDrained = text === '' || sink.write(text)
-        text = ''
-        return isDrained ? 'go' : waitFor(sink.drained(upstream.idleMs), signal)
-      }
-      try {
-        const end = await read(take, flush)
-        sink.end(text + end)
-        return undefined
-      } catch (error) {
-        if (text !== '') sink.write(text)
-        return endInEvent(sink, error, { signal, encode: call.errorEvent, redact: state.redact })
-      }
+      return streamInto(sink, read, {
+        signal,
+        idleMs: upstream.idleMs,
+        encode: call.errorEvent,
+        redact: state.redact,
+      })
     },
   }
 }

@@ -150,27 +150,12 @@ export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAns
       const answered = 'isDone' in writer ? open(writer) : writeReading(openEvents(), writer)
       const reading = safeguards?.checkStream(parts, answered) ?? answered
       sink.upstreamAnswered(headers)
-      let text = ''
-      const take = (added: string): void => {
-        text += added
-      }
-      /** One write per chunk, however many events the chunk holds. */
-      const flush = (): ChunkVerdict => {
-        const isDrained = text === '' || sink.write(text)
-        text = ''
-        // The signal matters here: if upstream has finished, nothing else notices that the caller left.
-        return isDrained ? 'go' : waitFor(sink.drained(idleMs), signal)
-      }
-      try {
-        const end = await read(reading, take, flush)
-        sink.end(text + end)
-        return undefined
-      } catch (error) {
-        // The failing chunk may have contained events before the failure.
-        if (text !== '') sink.write(text)
-        const encode = (failure: ProxyError) => (writer.fail ?? caller.errorEvent)(failure, target.call.requestId)
-        return endInEvent(sink, error, { signal, encode, redact: state.redact })
-      }
+      return streamInto(sink, (take, flush) => read(reading, take, flush), {
+        signal,
+        idleMs,
+        encode: (failure) => (writer.fail ?? caller.errorEvent)(failure, target.call.requestId),
+        redact: state.redact,
+      })
     },
     body() {
       const answered =
@@ -186,6 +171,44 @@ export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAns
   }
 }
 
+/** How a stream that fails ends. */
+interface StreamEnding {
+  readonly signal: AbortSignal
+  readonly encode: (error: ProxyError) => string
+  readonly redact: (text: string) => string
+}
+
+/**
+ * Streams what `read` takes, with one write per chunk, however many events the chunk holds, then the end that it returns.
+ * Returns the failure if the stream ended in an error event.
+ * @throws as `CallerAnswer.stream`
+ */
+export async function streamInto(
+  sink: AnswerSink,
+  read: (take: (text: string) => void, flush: () => ChunkVerdict) => Promise<string>,
+  how: StreamEnding & Pick<UpstreamStream, 'idleMs'>,
+): Promise<Fault | undefined> {
+  let text = ''
+  const take = (added: string): void => {
+    text += added
+  }
+  const flush = (): ChunkVerdict => {
+    const isDrained = text === '' || sink.write(text)
+    text = ''
+    // The signal matters here: if upstream has finished, nothing else notices that the caller left.
+    return isDrained ? 'go' : waitFor(sink.drained(how.idleMs), how.signal)
+  }
+  try {
+    const end = await read(take, flush)
+    sink.end(text + end)
+    return undefined
+  } catch (error) {
+    // The failing chunk may have contained events before the failure.
+    if (text !== '') sink.write(text)
+    return endInEvent(sink, error, how)
+  }
+}
+
 /**
  * Ends a stream in an error event. Returns the failure.
  * @throws the error if no head has been sent or the caller has left
@@ -193,13 +216,8 @@ export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAns
 export function endInEvent(
   sink: Pick<AnswerSink, 'end' | 'isOpen'>,
   error: unknown,
-  how: {
-    readonly signal: AbortSignal
-    readonly encode: (error: ProxyError) => string
-    readonly redact: (text: string) => string
-  },
+  { signal, encode, redact }: StreamEnding,
 ): Fault {
-  const { signal, encode, redact } = how
   const hasLeft = signal.aborted && !(signal.reason instanceof Fault)
   if (!sink.isOpen() || hasLeft) throw error
   const failure = toFault(error)

@@ -1,5 +1,5 @@
 import { grow, lengthOf, startFoldSize } from './engine/reply/fold-size.ts'
-import type { Citation, Opaque, TurnEvent, TurnItem, TurnStop, Usage } from './turn.ts'
+import type { Opaque, TurnEvent, TurnItem, TurnStop, Usage } from './turn.ts'
 
 /** One slot of an answer that is still streaming. */
 export type DraftPart =
@@ -108,16 +108,14 @@ export function draftedItems(parts: ReadonlyMap<number, DraftPart>): readonly Tu
  */
 export async function foldTurn(events: AsyncIterable<{ readonly event: TurnEvent }>) {
   const parts = new Map<number, DraftPart>()
-  const citations: Citation[] = []
   const size = startFoldSize()
   let stop: TurnStop = 'end'
   let usage: Usage | undefined
   for await (const { event } of events) {
     grow(size, lengthOfEvent(event))
     addToDraft(parts, event)
-    if (event.type === 'citation') citations.push(event.citation)
-    else if (event.type === 'usage') ({ usage } = event)
+    if (event.type === 'usage') ({ usage } = event)
     else if (event.type === 'stop') stop = event.reason
   }
-  return { items: draftedItems(parts), citations, stop, usage }
+  return { items: draftedItems(parts), stop, usage }
 }

@@ -21,14 +21,28 @@ function isMarkup(text: string): boolean {
   return text.startsWith('<') || (/<html[\s>]/i.test(text) && /<(?:head|body|\/html)[\s>]/i.test(text))
 }
 
-/** The two largest units, e.g. `3 h 51 min`. */
+/** Adds a full stop unless the text ends with one, possibly before a remark in brackets. */
+export function sentence(text: string): string {
+  return /[.!?](?: \([^()]*\))?$/.test(text) ? text : `${text}.`
+}
+
+/** The two largest units, e.g. `45 s`, `26 min`, `3 h 51 min`, `2 d`; minutes are rounded up. */
 export function inWords(seconds: number): string {
-  const minutes = Math.ceil(seconds / 60)
   if (seconds < 60) return `${seconds} s`
-  if (minutes < 60) return `${minutes} min`
+  const minutes = Math.ceil(seconds / 60)
   const hours = Math.floor(minutes / 60)
-  if (hours < 24) return `${hours} h ${minutes % 60} min`
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+  const days = Math.floor(hours / 24)
+  const parts =
+    days > 0
+      ? ([
+          [days, 'd'],
+          [hours % 24, 'h'],
+        ] as const)
+      : ([
+          [hours, 'h'],
+          [minutes % 60, 'min'],
+        ] as const)
+  return parts.flatMap(([amount, unit]) => (amount === 0 ? [] : `${amount} ${unit}`)).join(' ')
 }
 
 /** `2026-12-01 00:00 UTC`. */

@@ -87,6 +87,11 @@ describe.each(['chat', 'agent'] as const)('%s', (mode) => {
       'of the message below is not attached. ',
     ],
     ['@.env', ['0 mcp.fs.read {"path":".env"}', '0 denied'], '(\\"@.env\\" of the message below is not attached. '],
+    [
+      'Look at @src/mising.ts.',
+      ['0 mcp.fs.read {"path":"src/mising.ts"}', '0 failed'],
+      '(\\"@src/mising.ts\\" of the message below is not attached. ',
+    ],
     ['@../a', ['0 mcp.fs.read {"path":"../a"}', '0 denied'], 'is not attached. '],
     ['@/etc/passwd', ['0 mcp.fs.read {"path":"/etc/passwd"}', '0 denied'], 'is not attached. '],
     [

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,12 +8,11 @@ import { methods } from '@agentclientprotocol/sdk'
 import type { McpServer, SessionUpdate } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
 import { scriptOf } from '../agent/support.ts'
-import { createUser, openGithub, upstreamVariables } from '../commands/harness.ts'
 import { openHttpServer } from '../mcp/servers/http-server.ts'
 import { makeFolder } from '../tools/session.ts'
 import { openEditor } from './acp-editor.ts'
 import type { Editor, EditorOptions } from './acp-editor.ts'
-import { startCli } from './cli.ts'
+import { newSession, openWithUpstream, say, serve } from './acp-shop.ts'
 
 const { session } = methods.agent
 const script = fileURLToPath(new URL('../mcp/servers/server.mjs', import.meta.url))
@@ -25,64 +24,33 @@ function stdio(name: string, mode = 'plain', env: Readonly<Record<string, string
 
 /** A folder, a simulated upstream, and a daemon that serves the folder. */
 async function openDaemon(config?: string) {
-  const upstream = await openGithub({ record: 50 })
-  const root = await makeFolder({ 'a.txt': 'one\n' })
-  const { home } = await createUser()
-  if (config !== undefined) {
-    await mkdir(join(home, 'proxy'), { recursive: true })
-    await writeFile(join(home, 'proxy', 'config.yaml'), config)
-  }
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: home,
-    COPILOT_PROXY_HOME: join(home, 'proxy'),
-    COPILOT_PROXY_AGENT_MODEL: 'gpt-5-mini',
-    ...upstreamVariables(upstream),
-  }
-  const start = async (port: string) => {
-    const cli = startCli(['serve', '--workspace', root], { ...env, COPILOT_PROXY_SERVER_PORT: port })
-    const [, at = ''] = await cli.seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
-    return { ...cli, port: at }
-  }
-  let daemon = await start('0')
-  const here = { ...env, COPILOT_PROXY_SERVER_PORT: daemon.port }
-  const url = `http://127.0.0.1:${daemon.port}`
-  const token = async () => (await readFile(join(home, 'proxy', 'owner-token'), 'utf8')).trim()
+  const { root, home, env, asked } = await openWithUpstream()
+  const data = join(home, 'proxy')
+  if (config !== undefined) await writeFile(join(data, 'config.yaml'), config)
+  let daemon = await serve(root, env)
+  const { here, port, url } = daemon
+  const token = async () => (await readFile(join(data, 'owner-token'), 'utf8')).trim()
   const get = async (path: string) =>
     (await fetch(url + path, { headers: { authorization: `Bearer ${await token()}` } })).text()
-  const stop = () => {
-    daemon.child.kill('SIGTERM')
-    return daemon.ended
-  }
   return {
     root,
     home,
     url,
-    token,
     get,
+    asked,
     sessionId: async () => String(JSON.parse(await get('/sessions')).sessions[0].id),
-    daemon: () => daemon,
-    stop,
+    child: () => daemon.cli.child,
+    stop: () => daemon.stop(),
     async restart() {
-      await stop()
-      daemon = await start(daemon.port)
+      await daemon.stop()
+      daemon = await serve(root, env, { port })
     },
     editor: (options: Partial<EditorOptions> = {}, more: Readonly<Record<string, string>> = {}) =>
-      openEditor({ env: { ...here, ...more }, args: ['acp'], choose: () => 'once', ...options }),
-    /** The requests for models so far. */
-    asked: () => upstream.log.filter(({ route }) => route === '/responses').map(({ body }) => JSON.stringify(body)),
+      openEditor({ ...here, env: { ...here.env, ...more }, choose: () => 'once', ...options }),
   }
 }
 
 type Daemon = Awaited<ReturnType<typeof openDaemon>>
-
-async function newSession({ agent }: Editor, cwd: string, mcpServers: McpServer[]): Promise<string> {
-  return (await agent.request(session.new, { cwd, mcpServers })).sessionId
-}
-
-function say({ agent }: Editor, sessionId: string, text: string) {
-  return agent.request(session.prompt, { sessionId, prompt: [{ type: 'text', text }] })
-}
 
 const calling = (tool: string, args: object = {}) => scriptOf({ calls: [{ tool, args }] }, { text: 'Done.' })
 
@@ -226,7 +194,7 @@ test('no secret of a server is in a log, an error, the record, an answer or a co
   expect(told(it, id)).toContain('"nul" is not used: its command or its variables have a NUL character')
 
   const commands = await Promise.all(
-    [it.cli, on.daemon()].map(({ child }) => readFile(`/proc/${child.pid}/cmdline`, 'utf8')),
+    [it.cli.child, on.child()].map(({ pid }) => readFile(`/proc/${pid}/cmdline`, 'utf8')),
   )
   const runs = JSON.parse(await on.get(`/sessions/${await on.sessionId()}/messages`)).messages
   const records = await Promise.all(runs.map((run: { id: string }) => on.get(`/runs/${run.id}`)))
@@ -406,7 +374,7 @@ test('a session and its servers stay with a daemon that is busy for longer than 
   const it = await on.editor()
   const id = await newSession(it, on.root, [stdio('it')])
   const before = await pidOf(it, id, on, 'it')
-  const { child } = on.daemon()
+  const child = on.child()
   child.kill('SIGSTOP')
   const after = pidOf(it, id, on, 'it')
   // A look for a daemon gives up after a second.

@@ -1,5 +1,5 @@
 import { methods } from '@agentclientprotocol/sdk'
-import type { ContentBlock } from '@agentclientprotocol/sdk'
+import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
 import { openGithub, upstreamVariables } from '../commands/harness.ts'
 import { openEditor } from './acp-editor.ts'
 import type { Editor, EditorOptions } from './acp-editor.ts'
@@ -17,13 +17,16 @@ export async function openShop(settings: Readonly<Record<string, string>> = {}) 
 
 /** With a login, and conversations that outlive a process. */
 export async function openWithUpstream() {
-  const upstream = await openGithub({ record: 20 })
+  const upstream = await openGithub({ record: 50 })
   const shop = await openShop({ ...upstreamVariables(upstream), COPILOT_PROXY_AGENT_MODEL: 'gpt-5-mini' })
+  /** The requests for models so far. */
+  const asked = () => upstream.log.filter(({ route }) => route === '/responses').map(({ body }) => JSON.stringify(body))
   return {
     ...shop,
     editor: (options: Partial<EditorOptions> = {}) => shop.editor({ args: ['acp'], ...options }),
+    asked,
     /** What the model got last. */
-    sent: () => JSON.stringify(upstream.log.findLast(({ route }) => route === '/responses')?.body),
+    sent: () => asked().at(-1) ?? '',
   }
 }
 
@@ -34,8 +37,8 @@ export function say({ agent }: Editor, sessionId: string, ...prompt: readonly (s
   })
 }
 
-export async function newSession({ agent }: Editor, cwd: string): Promise<string> {
-  return (await agent.request(session.new, { cwd, mcpServers: [] })).sessionId
+export async function newSession({ agent }: Editor, cwd: string, mcpServers: McpServer[] = []): Promise<string> {
+  return (await agent.request(session.new, { cwd, mcpServers })).sessionId
 }
 
 /** Starts a daemon of the folder. `here`: with it, an editor uses this daemon. */
@@ -48,12 +51,14 @@ export async function serve(
   const cli = startCli(['serve', ...args, '--workspace', root], withPort(port))
   const [, at = ''] = await cli.seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
   return {
+    cli,
     port: at,
     url: `http://127.0.0.1:${at}`,
     here: { env: withPort(at), args: ['acp'] },
-    async stop() {
+    /** Returns what the daemon has written. */
+    stop() {
       cli.child.kill('SIGTERM')
-      await cli.ended
+      return cli.ended
     },
   }
 }

@@ -7,6 +7,7 @@ import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import { openConnectProxy } from '../upstreams/connect-proxy.ts'
 import { openTlsFront } from '../upstreams/tls-front.ts'
 import { startCli } from './cli.ts'
+import type { Row } from '../commands/doctor/row.ts'
 
 // The daemon and `doctor` are processes with an environment of their own each, as a service and a shell are.
 
@@ -44,14 +45,6 @@ async function openCompany({ isGithubNear = false } = {}): Promise<Company> {
     },
     network: { HTTPS_PROXY: `http://ada:${password}@${address}`, NODE_EXTRA_CA_CERTS: file },
   }
-}
-
-interface Row {
-  readonly id: string
-  readonly provider: string | null
-  readonly status: string
-  readonly detail: string
-  readonly fix: string | null
 }
 
 /** Starts a daemon with one environment, and runs `doctor` with the other. */

@@ -9,6 +9,7 @@ import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import type { Certificate, CertificateOptions } from '../tls-certificate.ts'
 import { startCli } from './cli.ts'
 import { listenForTest } from '../listen-for-test.ts'
+import type { Row } from '../commands/doctor/row.ts'
 
 // Each of these is a process of its own: exit codes, signals, and what Node itself reads when it starts.
 
@@ -45,14 +46,6 @@ async function openSecured({ cert, key }: Certificate, name?: string): Promise<S
       COPILOT_PROXY_COPILOT_BASE_URL: `https://${host}`,
     },
   }
-}
-
-interface Row {
-  readonly id: string
-  readonly provider: string | null
-  readonly status: string
-  readonly detail: string
-  readonly fix: string | null
 }
 
 async function ask(env: Readonly<Record<string, string>>) {

@@ -30,7 +30,7 @@ describe('status', () => {
     const { code, stdout } = await user.run('status')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^Copilot +demo-user at 127\.0\.0\.1:\d+, Copilot Pro$/m)
-    expect(stdout).toMatch(/^Token +valid for 26 minutes, then renewed automatically$/m)
+    expect(stdout).toMatch(/^Token +valid for 26 min, then renewed automatically$/m)
     expect(stdout).toMatch(/^Daemon +not running at http:\/\/127\.0\.0\.1:2\. Run: copilot-proxy start$/m)
     expect(stdout).toMatch(/^Config +.*config\.yaml \(does not exist; using the defaults\)$/m)
     expect(github.log.length).toBe(asked)

@@ -4,46 +4,30 @@ import { layoutRequests, requestsRows, requestText } from '../../src/commands/re
 import { formatHead } from '../../src/terminal/table.ts'
 import { createStyle } from '../../src/terminal/output.ts'
 import type { RequestDetail } from '../../src/api/requests.ts'
+import { emptyRequest } from '../api/empty-request.ts'
 import { openProxy } from '../http/harness.ts'
 import { createUser, recordOutput } from './harness.ts'
 
 const request: RequestDetail = {
+  ...emptyRequest,
   id: '6f1c2a9b-7d30-4d53-9d5f-0f7c27a0a7f1',
   time: '2026-11-23T12:00:00.000Z',
   client: 'claude',
   user_agent: 'claude-cli/2.1.3',
   key: 'laptop',
   api: 'messages',
-  method: 'POST',
   path: '/v1/messages',
   asked_model: 'sonnet',
   model: 'claude-sonnet-4.5',
   route: 'copilot/messages',
-  fallback: null,
-  status: 200,
-  http_status: 200,
-  failed: false,
-  stream: true,
   input_tokens: 34_200,
   output_tokens: 512,
   cached_input_tokens: 30_000,
   credits: 1.25,
-  search_credits: null,
-  safeguards_credits: null,
   estimated: true,
   first_byte_ms: 840,
   duration_ms: 3100,
-  warnings: [],
-  repeated_warnings: [],
   adapted: ['adapted;tools'],
-  error: null,
-  upstream_request_id: null,
-  bodies: 'not_kept',
-  request_headers: null,
-  request_body: null,
-  request_body_truncated: false,
-  answer_body: null,
-  answer_body_truncated: false,
 }
 
 const screen = (columns: number) => ({ columns, style: createStyle(false) })

@@ -14,6 +14,7 @@ import { recordingLog } from '../recording-log.ts'
 import { textOf } from './bodies.ts'
 import { asIs } from '../as-is.ts'
 import { listenForTest } from '../listen-for-test.ts'
+import { errorOf } from './error-of.ts'
 
 const call: UpstreamCall = {
   judgeFirstEvent: judgeResponsesEvent,
@@ -126,12 +127,6 @@ async function chatgpt(handler: Handler, tokens: readonly string[] = ['token-1']
   const credentials = credentialsOf(tokens.map((token) => login(token)))
   return { upstream, ...executorFor(credentials, { baseUrl: upstream.url, ...setup }) }
 }
-
-const errorOf = (promise: Promise<unknown>) =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => (error instanceof Fault ? error.error : error),
-  )
 
 const ask = (executor: Executor, signal = never) => executor.stream(call, { signal })
 

@@ -4,7 +4,6 @@ import type { Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CopilotToken } from '../../src/auth/copilot/token.ts'
 import { editorHeaders } from '../../src/config/header-table.ts'
-import { Fault } from '../../src/errors.ts'
 import { createPool } from '../../src/executors/connection-pool.ts'
 import { createCopilotExecutor } from '../../src/executors/copilot.ts'
 import type { CopilotExecutorOptions } from '../../src/executors/copilot.ts'
@@ -13,6 +12,7 @@ import { recordingLog } from '../recording-log.ts'
 import { textOf } from './bodies.ts'
 import { asIs } from '../as-is.ts'
 import { listenForTest } from '../listen-for-test.ts'
+import { errorOf } from './error-of.ts'
 
 const call: UpstreamCall = {
   path: '/chat/completions',
@@ -89,12 +89,6 @@ async function useOnce(executor: Executor): Promise<void> {
   // The pool takes the connection back once its answer is complete.
   await new Promise(setImmediate)
 }
-
-const errorOf = (promise: Promise<unknown>) =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => (error instanceof Fault ? error.error : error),
-  )
 
 function sendEvents(response: ServerResponse, text = 'data: {}\n\n'): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'set-cookie': 'a=b', 'x-github-request-id': 'GH-1' })

@@ -1,10 +1,10 @@
 import { fc } from '../fast-check.ts'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { Fault } from '../../src/errors.ts'
 import type { UpstreamBody } from '../../src/executors/executor.ts'
 import { untilFirstOutput } from '../../src/executors/first-output.ts'
 import type { FirstOutputOptions } from '../../src/executors/first-output.ts'
 import { handBody, textOf } from './bodies.ts'
+import { errorOf } from './error-of.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -40,12 +40,6 @@ async function opened(source: ReturnType<typeof handBody>, changed: Partial<Firs
   if (first.kind !== 'output') throw new Error('expected output')
   return source.body
 }
-
-const errorOf = (promise: Promise<unknown>) =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => (error instanceof Fault ? error.error : error),
-  )
 
 /** Whether a promise has settled once everything that is due has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {

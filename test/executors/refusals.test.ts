@@ -41,7 +41,7 @@ const copilot: readonly (readonly [
     coded('free_quota_exceeded'),
     '172800',
     'free_quota_exceeded',
-    `It resets in 2 d 0 h. To continue now, start a paid plan at ${plans}.`,
+    `It resets in 2 d. To continue now, start a paid plan at ${plans}.`,
   ],
   [
     402,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, it, vi } from 'vitest'
 import { WebSocket } from 'ws'
-import { failureOf } from '../tools/session.ts'
+import { failureOf } from '../workspace/tree.ts'
 import { authenticate, bind, connectRaw, openTestGateway, setTimer, toolOf } from './support.ts'
 
 describe('a provider', () => {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 import { expect, it, vi } from 'vitest'
+import { failureOf } from '../workspace/tree.ts'
 import { charge, fullAllowance } from '../../src/gateway/allowance.ts'
 import { readTools } from '../../src/gateway/tool-definitions.ts'
-import { failureOf } from '../tools/session.ts'
 import { authenticate, bind, connectRaw, openTestGateway, readMessage, setTimer, toolOf } from './support.ts'
 import { listenForTest } from '../listen-for-test.ts'
 

@@ -3,18 +3,11 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type { CopilotRecord } from '../../src/auth/copilot/wire.ts'
 import { openProxy, recordOf } from './harness.ts'
 import type { Proxy } from './harness.ts'
+import { fakeIntervals } from './fake-intervals.ts'
 
 afterEach(() => {
   vi.useRealTimers()
 })
-
-/** Lets the time pass after which the record store is looked at again. */
-function fakeIntervals(): () => void {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  return () => {
-    vi.advanceTimersByTime(2000)
-  }
-}
 
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex')
 const keyed = (limits: string): string =>

@@ -82,6 +82,10 @@ export function openInMemory(
     ...common,
     ...restOfApp(),
   })
+  // The chunks of a stream go to the socket, and the socket of an injected request keeps nothing.
+  fastify.addHook('onRequest', async (_request, reply) => {
+    reply.raw.useChunkedEncodingByDefault = false
+  })
   return {
     runTurn: common.pipeline.runTurn,
     upstreamCalls: () => calls,

@@ -4,18 +4,11 @@ import { textReply } from '../upstreams/http/outcome.ts'
 import { chatsOf, openProxy, recordOf } from './harness.ts'
 import type { Proxy } from './harness.ts'
 import { chatBody } from './client.ts'
+import { fakeIntervals } from './fake-intervals.ts'
 
 afterEach(() => {
   vi.useRealTimers()
 })
-
-/** Lets the time pass after which the record store is looked at again. */
-function fakeIntervals(): () => void {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  return () => {
-    vi.advanceTimersByTime(2000)
-  }
-}
 
 async function sourcesOf({ send }: Proxy): Promise<Readonly<Record<string, string>>> {
   const { data } = (await send('/v1/models')).json() as { data: { id: string; copilot_proxy: { source: string } }[] }

@@ -3,10 +3,7 @@ import { jsonReply, streamReply } from '../upstreams/http/outcome.ts'
 import type { Outcome } from '../upstreams/http/outcome.ts'
 import { contentOf, saying } from './client.ts'
 import { chatsOf, openProxy, tokenReply } from './harness.ts'
-
-const event = (content: string) =>
-  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
-const finish = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+import { event, finish } from './word-stream.ts'
 
 test('aliases and hidden models change for the next request', async () => {
   const { chat, send, daemon, configure, demo } = await openProxy()

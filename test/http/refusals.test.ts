@@ -12,7 +12,7 @@ const apis = [
 const refusals = [
   ['error 402 free_quota_exceeded', 402, /^You have exceeded your free quota\. It resets at .* UTC\. .*paid plan/],
   ['error 403 policy', 403, /^access denied by Copilot policy\. Ask the administrator/],
-  ['error 429 user_global_rate_limited:pro', 429, /It resets in 5 h 0 min\. This is the five-hour session limit/],
+  ['error 429 user_global_rate_limited:pro', 429, /It resets in 5 h\. This is the five-hour session limit/],
   ['error 466', 466, /Set copilot\.headers\.x-github-api-version/],
   ['error 400 editor-version', 400, /^bad request: unknown Editor-Version.* Set copilot\.headers\.editor-version/],
 ] as const

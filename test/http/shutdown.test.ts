@@ -6,10 +6,7 @@ import { streamReply } from '../upstreams/http/outcome.ts'
 import { recordingLog } from '../recording-log.ts'
 import { chatBody, contentOf, dataOf, readAll, saying } from './client.ts'
 import { openProxy } from './harness.ts'
-
-const event = (content: string) =>
-  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
-const finish = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+import { event, finish } from './word-stream.ts'
 
 /** Longer than any test: whoever waits for it fails. Ms. */
 const longGraceMs = 60_000

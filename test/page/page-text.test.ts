@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RequestDetail } from '../../src/api/requests.ts'
+import { emptyRequest } from '../api/empty-request.ts'
 import { noTotals } from './no-totals.ts'
 import { curlCommand } from '../../src/page/static/curl-command.js'
 import { creditsOf } from '../../src/page/static/request-words.js'
@@ -45,42 +46,9 @@ test('spells characters that hide or reorder text, and no others', () => {
 })
 
 const request: RequestDetail = {
-  id: 'id',
-  time: '',
-  client: null,
-  user_agent: null,
-  key: null,
-  api: 'chat',
-  method: 'POST',
-  path: '/v1/chat/completions',
-  asked_model: 'gpt-5-mini',
-  model: 'gpt-5-mini',
-  route: null,
-  fallback: null,
-  status: 200,
-  http_status: 200,
-  failed: false,
-  stream: true,
-  input_tokens: null,
-  output_tokens: null,
-  cached_input_tokens: null,
-  credits: null,
-  search_credits: null,
-  safeguards_credits: null,
-  estimated: false,
-  first_byte_ms: null,
-  duration_ms: null,
-  warnings: [],
-  repeated_warnings: [],
-  adapted: [],
-  error: null,
-  upstream_request_id: null,
+  ...emptyRequest,
   bodies: 'kept',
-  request_headers: null,
   request_body: '{\n "a": "it\'s \u202E" }',
-  request_body_truncated: false,
-  answer_body: null,
-  answer_body_truncated: false,
 }
 
 test('the credits of a request include those of its searches and checks', () => {

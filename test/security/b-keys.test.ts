@@ -13,6 +13,7 @@ import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
 import { canaries, leaksIn } from './canaries.ts'
 import { expectUnharmed } from './unharmed.ts'
+import { event, finish } from '../http/word-stream.ts'
 
 // Guards against a hang only: processes take their time to start on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
@@ -161,10 +162,6 @@ describe('B03 a configuration file that others can read', () => {
     await cli.seen('stderr', /other users of this machine can read codex\.api-key in \S+config\.yaml/)
   })
 })
-
-const event = (content: string) =>
-  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
-const finish = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 
 /** Opens a stream that has said one word and waits. */
 async function openStream({ demo, open }: Proxy, path: string, key: string) {

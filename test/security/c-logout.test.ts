@@ -3,32 +3,33 @@ import { basename, dirname } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { streamReply } from '../upstreams/http/outcome.ts'
 import { dataOf } from '../http/client.ts'
+import { fakeIntervals } from '../http/fake-intervals.ts'
 import { openProxy, recordOf } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
+import { event } from '../http/word-stream.ts'
 import { expectUnharmed } from './unharmed.ts'
 
 afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Lets the time pass after which the record store is looked at again. */
-function fakeIntervals(): () => void {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  return () => void vi.advanceTimersByTime(2000)
-}
-
-const event = (content: string): string =>
-  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
 const endless = streamReply([event('one '), event('two '), event('never')])
 
-/** A stream that has begun and will not end by itself. */
+/** A stream that has begun and will not end by itself. `goOn` lets it say its next word. */
 async function begin(proxy: Proxy) {
   proxy.demo.script('/chat/completions', { outcome: endless })
   const gate = proxy.demo.gateNext()
   gate.release(1)
-  const reply = await proxy.openChat()
-  expect(await reply.next()).toContain('one ')
-  return reply
+  const stream = await proxy.openChat()
+  expect(await stream.next()).toContain('one ')
+  return {
+    stream,
+    goOn: async () => {
+      gate.release(1)
+      expect(await stream.next()).toContain('two ')
+      stream.leave()
+    },
+  }
 }
 
 async function loggedIn(): Promise<{ readonly proxy: Proxy; readonly look: () => void }> {
@@ -41,7 +42,7 @@ async function loggedIn(): Promise<{ readonly proxy: Proxy; readonly look: () =>
 describe('C12 after a logout', () => {
   test('streams of the account end in an error event, what still waits is a 503, and so is the next call', async () => {
     const { proxy, look } = await loggedIn()
-    const stream = await begin(proxy)
+    const { stream } = await begin(proxy)
     const gate = proxy.demo.gateNext()
     const waiting = proxy.chat()
     await gate.opened
@@ -62,7 +63,7 @@ describe('C12 after a logout', () => {
 
   test('streams of another account go on, and those of an account that was replaced before end too', async () => {
     const { proxy, look } = await loggedIn()
-    const first = await begin(proxy)
+    const { stream: first } = await begin(proxy)
     const other = recordOf(proxy.demo.tokens.issueGithub())
     await proxy.store.write({
       ...other,
@@ -71,42 +72,25 @@ describe('C12 after a logout', () => {
     })
     look()
     await expect.poll(async () => (await proxy.store.read('copilot-other'))?.metadata.access_token).toBeDefined()
-    proxy.demo.script('/chat/completions', { outcome: endless })
-    const gate = proxy.demo.gateNext()
-    gate.release(1)
-    const second = await proxy.openChat()
-    expect(await second.next()).toContain('one ')
-
+    const second = await begin(proxy)
     await proxy.store.remove('copilot-demo-user')
     look()
     expect(await first.rest()).toContain('logged out')
-    gate.release(1)
-    expect(await second.next()).toContain('two ')
-    second.leave()
+    await second.goOn()
   })
 
   test('an account whose record was only changed goes on', async () => {
     const { proxy, look } = await loggedIn()
-    proxy.demo.script('/chat/completions', { outcome: endless })
-    const gate = proxy.demo.gateNext()
-    gate.release(1)
-    const stream = await proxy.openChat()
-    expect(await stream.next()).toContain('one ')
+    const { goOn } = await begin(proxy)
     await proxy.store.update('copilot-demo-user', (record) => ({ ...record, label: 'edited' }))
     look()
     await new Promise((resolve) => setImmediate(resolve))
-    gate.release(1)
-    expect(await stream.next()).toContain('two ')
-    stream.leave()
+    await goOn()
   })
 
   test('an account whose record is corrupt for a moment goes on, and the record stays where it is', async () => {
     const { proxy, look } = await loggedIn()
-    proxy.demo.script('/chat/completions', { outcome: endless })
-    const gate = proxy.demo.gateNext()
-    gate.release(1)
-    const stream = await proxy.openChat()
-    expect(await stream.next()).toContain('one ')
+    const { goOn } = await begin(proxy)
     const path = proxy.store.locationOf('copilot-demo-user')
     const whole = await readFile(path)
     // As an editor does: emptied, then written.
@@ -118,9 +102,7 @@ describe('C12 after a logout', () => {
     await writeFile(path, whole)
     look()
     await expect.poll(async () => (await proxy.send('/healthz')).status).toBe(200)
-    gate.release(1)
-    expect(await stream.next()).toContain('two ')
-    stream.leave()
+    await goOn()
     expect(await readdir(dirname(path))).toEqual([basename(path)])
     expect((await proxy.chat()).status).toBe(200)
   })
@@ -142,32 +124,19 @@ describe('C12 after a logout', () => {
   test('a stream with a token of the environment has no record to be removed', async () => {
     const look = fakeIntervals()
     const proxy = await openProxy()
-    proxy.demo.script('/chat/completions', { outcome: endless })
-    const gate = proxy.demo.gateNext()
-    gate.release(1)
-    const stream = await proxy.openChat()
-    expect(await stream.next()).toContain('one ')
+    const { goOn } = await begin(proxy)
     await proxy.store.write(recordOf('ghu_example'))
     await proxy.store.remove('copilot-demo-user')
     look()
     await new Promise((resolve) => setImmediate(resolve))
-    gate.release(1)
-    expect(await stream.next()).toContain('two ')
-    stream.leave()
+    await goOn()
   })
 
   test('of Codex its streams end, and Copilot’s go on', async () => {
     const look = fakeIntervals()
     const proxy = await openProxy({ codexLogin: 'stored' })
     await expect.poll(async () => (await proxy.send('/v1/models')).text, { timeout: 10_000 }).toContain('gpt-5.5')
-    const copilots = await (async () => {
-      proxy.demo.script('/chat/completions', { outcome: endless })
-      const gate = proxy.demo.gateNext()
-      gate.release(1)
-      const reply = await proxy.openChat()
-      expect(await reply.next()).toContain('one ')
-      return { reply, gate }
-    })()
+    const ofCopilot = await begin(proxy)
     const gate = proxy.codex.gateNext()
     const waiting = proxy.send('/v1/responses', {
       body: JSON.stringify({ model: 'codex/gpt-5.5', input: 'Hello' }),
@@ -179,9 +148,7 @@ describe('C12 after a logout', () => {
     const refused = await waiting
     expect([refused.status, refused.json()]).toMatchObject([503, { error: { code: 'codex_unavailable' } }])
     expect(refused.text).toContain('copilot-proxy login codex')
-    copilots.gate.release(1)
-    expect(await copilots.reply.next()).toContain('two ')
-    copilots.reply.leave()
+    await ofCopilot.goOn()
     await expectUnharmed(proxy, refused.text)
   })
 })

@@ -7,7 +7,8 @@ import type { ReadOnlyMode } from '../../src/config/setting-types.ts'
 import { openWorkspaces } from '../../src/sessions/open-workspaces.ts'
 import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
-import { failureOf, makeFolder } from '../tools/session.ts'
+import { makeFolder } from '../tools/session.ts'
+import { failureOf } from '../workspace/tree.ts'
 import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 type Entry =

@@ -57,7 +57,8 @@ test('a text of the level surface is also sent as an event, and starts no run', 
   expect(sessions.openRuns('id-of-app')).toEqual([])
 })
 
-test('injected texts start one run at a time; those that arrive meanwhile become one message', async () => {
+/** Sessions whose runs have the `tasks`, and last until their `ends` are called. */
+async function openHeldSessions() {
   const tasks: AgentTask[] = []
   const ends: (() => void)[] = []
   const sessions = await openTestSessions({
@@ -67,6 +68,11 @@ test('injected texts start one run at a time; those that arrive meanwhile become
       return {}
     },
   })
+  return { sessions, tasks, ends }
+}
+
+test('injected texts start one run at a time; those that arrive meanwhile become one message', async () => {
+  const { sessions, tasks, ends } = await openHeldSessions()
   for (const text of ['one', 'two', 'three']) sessions.push({ ...push, level: 'inject', text })
   await vi.waitFor(() => expect(tasks).toHaveLength(1))
   expect(tasks[0]).toMatchObject({
@@ -87,15 +93,7 @@ test('injected texts start one run at a time; those that arrive meanwhile become
 })
 
 test('a run of injected texts that waited still asks a person when approvals were switched off meanwhile', async () => {
-  const tasks: AgentTask[] = []
-  const ends: (() => void)[] = []
-  const sessions = await openTestSessions({
-    agent: async (task) => {
-      tasks.push(task)
-      await new Promise<void>((resolve) => ends.push(resolve))
-      return {}
-    },
-  })
+  const { sessions, tasks, ends } = await openHeldSessions()
   sessions.send('mine', { mode: 'agent' })
   sessions.push({ ...push, level: 'inject' })
   sessions.configure('agent: { require-approval: false }')
@@ -107,15 +105,7 @@ test('a run of injected texts that waited still asks a person when approvals wer
 })
 
 test('a flood of injected texts stays bounded', async () => {
-  const tasks: AgentTask[] = []
-  const ends: (() => void)[] = []
-  const sessions = await openTestSessions({
-    agent: async (task) => {
-      tasks.push(task)
-      await new Promise<void>((resolve) => ends.push(resolve))
-      return {}
-    },
-  })
+  const { sessions, tasks, ends } = await openHeldSessions()
   for (let number = 0; number <= 500; number += 1) sessions.push({ ...push, level: 'inject', text: `event ${number}` })
   await vi.waitFor(() => expect(ends).toHaveLength(1))
   ends[0]?.()

@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { createCodeTools } from '../../src/tools/code-tools.ts'
 import { createWorkspaceTools } from '../../src/tools/workspace-tools.ts'
 import { openJournal, type Journal } from '../../src/workspace/patch/journal.ts'
-import { failureOf, makeFolder, openTools, policyOf } from './session.ts'
+import { makeFolder, openTools, policyOf } from './session.ts'
+import { failureOf } from '../workspace/tree.ts'
 
 const prettierWords = 'node_modules/.bin/prettier --stdin-filepath'
 

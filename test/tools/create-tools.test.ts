@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { defineTool } from '../../src/tools/define-tool.ts'
 import type { Intent, Tool, ToolCall, ToolContext, ToolEffect } from '../../src/tools/tool.ts'
 import { ToolError } from '../../src/workspace/tool-error.ts'
-import { failureOf, openTools, policyOf } from './session.ts'
+import { openTools, policyOf } from './session.ts'
+import { failureOf } from '../workspace/tree.ts'
 
 type Run = (context: ToolContext) => Promise<Record<string, unknown>>
 

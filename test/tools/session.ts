@@ -7,7 +7,6 @@ import type { Session } from '../../src/tools/session.ts'
 import type { Tool, ToolCall, ToolResult } from '../../src/tools/tool.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
 import type { Decision, Policy } from '../../src/workspace/policy/policy.ts'
-import { ToolError, type ToolFailure } from '../../src/workspace/tool-error.ts'
 import { recordingLog } from '../recording-log.ts'
 
 function decide(answer: boolean | 'open'): Decision {
@@ -83,15 +82,4 @@ export async function openTools(
     call: (name: string, args: unknown = {}, more: Partial<ToolCall> = {}): Promise<ToolResult> =>
       tools.call({ session, name, args, caller: 'test', signal: new AbortController().signal, ...more }),
   }
-}
-
-/** Returns the failure of a call. */
-export async function failureOf(call: Promise<unknown>): Promise<ToolFailure> {
-  try {
-    await call
-  } catch (error) {
-    if (error instanceof ToolError) return error.failure
-    throw error
-  }
-  throw new Error('The call did not fail.')
 }

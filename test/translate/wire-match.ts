@@ -1,3 +1,10 @@
+import { expect } from 'vitest'
+
+/** Expects what `mismatchOf` describes. */
+export function expectMatch(actual: unknown, expected: unknown): void {
+  expect(mismatchOf(actual, expected)).toBeUndefined()
+}
+
 /**
  * Where `actual` is not what `expected` shows, as a path and both values; undefined where it is. An object may have more
  * members than expected, a list must have the same length, and `$name` matches any string, always the same one.

@@ -8,7 +8,7 @@ import { translateCall } from '../../src/translate/translated-call.ts'
 import type { TranslatedCall } from '../../src/translate/translated-call.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
-import { mismatchOf } from './wire-match.ts'
+import { expectMatch, mismatchOf } from './wire-match.ts'
 import { encodeContext, recall, replySeed, traits, translateForResponses } from './turns.ts'
 import { createResponseStores } from '../../src/pipeline/reply-memory.ts'
 import { textOf } from '../../src/json/json.ts'
@@ -128,10 +128,6 @@ function failureOf(run: () => unknown): Fault {
 /** The last events, as many as the case shows: cases leave out how a stream begins. */
 function expectTail(actual: readonly unknown[], expected: readonly unknown[]): void {
   expect(mismatchOf(actual.slice(-expected.length), expected)).toBeUndefined()
-}
-
-function expectMatch(actual: unknown, expected: unknown): void {
-  expect(mismatchOf(actual, expected)).toBeUndefined()
 }
 
 /** `in`, `out` and `warn` of a case. The cases are data of many shapes; each test below knows its own. */

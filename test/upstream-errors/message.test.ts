@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toUpstreamMessage } from '../../src/upstream-errors/message.ts'
+import { inWords, toUpstreamMessage } from '../../src/upstream-errors/message.ts'
 import { asIs } from '../as-is.ts'
 
 const webPage = 'The answer was a web page, not the API (a sign-in page, a firewall or an outage page).'
@@ -53,4 +53,15 @@ test('takes a known credential out before a shape is found in a part of it', () 
   expect(toUpstreamMessage(`bad key ${whole}`, (text) => text.replaceAll(whole, '[redacted]'))).toBe(
     'bad key [redacted]',
   )
+})
+
+test.each([
+  [45, '45 s'],
+  [61, '2 min'],
+  [3600, '1 h'],
+  [13_860, '3 h 51 min'],
+  [172_800, '2 d'],
+  [183_600, '2 d 3 h'],
+])('%i seconds are %s', (seconds, words) => {
+  expect(inWords(seconds)).toBe(words)
 })

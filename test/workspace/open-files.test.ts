@@ -8,7 +8,8 @@ import { replaceText } from '../../src/workspace/patch/replace-text.ts'
 import { undoChanges } from '../../src/workspace/patch/undo-changes.ts'
 import { readText } from '../../src/workspace/read-text.ts'
 import { rewriteFile } from '../../src/workspace/run-filter.ts'
-import { allow, failureOf, openWorkspace } from './patch/support.ts'
+import { allow, openWorkspace } from './patch/support.ts'
+import { failureOf } from './tree.ts'
 import type { Tree } from './patch/support.ts'
 
 type Texts = Record<string, string>

@@ -6,7 +6,8 @@ import { guardFolder } from '../../src/workspace/policy/guard-folder.ts'
 import { openPolicy } from '../../src/workspace/policy/open-policy.ts'
 import { readText } from '../../src/workspace/read-text.ts'
 import { searchCode } from '../../src/workspace/search-code.ts'
-import { failureOf, openWorkspace, type Tree } from './patch/support.ts'
+import { openWorkspace, type Tree } from './patch/support.ts'
+import { failureOf } from './tree.ts'
 import { confirming } from './policy/confirm.ts'
 
 const { signal } = new AbortController()

@@ -15,6 +15,7 @@ import {
   type CodexRecord,
 } from './record.ts'
 import { refreshTokens } from './token-endpoint.ts'
+import { sentence } from '../../upstream-errors/message.ts'
 
 export type CodexLoginDeps = CredentialDeps<CodexRecord>
 
@@ -172,10 +173,6 @@ function withUnsaved(stored: CodexRecord, { before, after }: UnsavedRecord<Codex
   if (stored.metadata.refresh_token !== before.metadata.refresh_token) return undefined
   const { renewal_begun: _, ...metadata } = stored.metadata
   return { ...stored, metadata: { ...metadata, ...after.metadata } }
-}
-
-function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
 /**

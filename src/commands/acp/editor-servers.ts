@@ -7,7 +7,7 @@ import type { RelayInput, RelayOutput } from '../../api/server-relay.ts'
 import { legalHeaderValue } from '../../config/header-table.ts'
 import { secretsOfServer } from '../../config/secrets.ts'
 import { endpointUrl } from '../../config/setting-types.ts'
-import { isTooComplex, tooComplex } from '../../json/json.ts'
+import { isTooComplex, parseJson, tooComplex } from '../../json/json.ts'
 import { createLastLines } from '../../mcp/servers/log-lines.ts'
 import { createKnownSecrets, redactStrings } from '../../redaction/known-secrets.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -237,7 +237,7 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell, o
     opened.on('open', () => send({ type: 'servers', servers: [...settings].map(describe) }))
     opened.on('message', (data) => {
       // The client of ws gives a text as one buffer.
-      const { data: output } = relayOutput.safeParse(data instanceof Buffer ? parse(data.toString()) : undefined)
+      const { data: output } = relayOutput.safeParse(data instanceof Buffer ? parseJson(data.toString()) : undefined)
       if (output !== undefined) receive(output)
     })
     opened.on('unexpected-response', (_request, { statusCode }) => {
@@ -340,11 +340,3 @@ function readServer(server: McpServer, others: ReadonlyMap<string, Settings>): S
 }
 
 const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/i
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

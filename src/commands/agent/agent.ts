@@ -34,10 +34,14 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   if (maxCredits !== undefined && !(Number(maxCredits) > 0)) {
     throw new CommandFailure(exitCode.usage, `--max-credits must be a number above 0, got "${maxCredits}".`)
   }
-  if (flags.goal?.trim() === '')
+  const isAsking = flags.goal.length === 0
+  if (isAsking && (flags.json === true || context.readLine === undefined || !context.stdout.isTerminal))
+    throw new CommandFailure(
+      exitCode.usage,
+      'Describe the task: copilot-proxy agent "GOAL"\nWithout a goal, agent asks for one in a terminal.',
+    )
+  if (!isAsking && flags.goal.join('').trim() === '')
     throw new CommandFailure(exitCode.usage, 'The goal is empty. Describe the task for the agent.')
-  if (flags.goal === undefined && (flags.json === true || context.readLine === undefined || !context.stdout.isTerminal))
-    throw new CommandFailure(exitCode.usage, `${goalAdvice}\nWithout a goal, agent asks for one in a terminal.`)
   const connection = await connect(context, flags, { needsModel: true })
   const interrupt = createInterrupt()
   const giveBack = context.takeSignals?.(interrupt.press)
@@ -76,7 +80,7 @@ async function follow(
   const conversation = await client.conversation(flags.continue === true ? 'last' : 'new', interrupt.first)
   if (flags.continue === true) screen.note(`Continuing "${visible(conversation.title)}".`)
   const session: AgentSession = { client, screen, canAsk, readOnly, conversationId: conversation.id }
-  if (flags.goal !== undefined) return runGoal(context, flags, session, { goal: flags.goal, interrupt })
+  if (flags.goal.length > 0) return runGoal(context, flags, session, { goal: flags.goal.join(' '), interrupt })
   for (;;) {
     const goal = await readLineOf(context, interrupt, '\nYour task (Enter alone ends): ')
     if (goal === '') return exitCode.done
@@ -84,8 +88,6 @@ async function follow(
     interrupt.renew()
   }
 }
-
-const goalAdvice = 'Describe the task: copilot-proxy agent "GOAL"'
 
 interface AgentSession {
   readonly client: RunClient

@@ -161,18 +161,24 @@ export async function configSet(context: CommandContext, flags: SetFlags): Promi
 export async function configUnset(context: CommandContext, flags: GetFlags): Promise<ExitCode> {
   const { key } = flags
   const found = findSetting(key)
-  if (found.kind === 'section' || found.kind === 'unknown') throw notSettable(key, found)
+  if (found.kind === 'section') throw notSettable(key, found)
+  const isUnknown = found.kind === 'unknown'
   const before = await readSettings(context, flags.config)
   const { configFile: path } = findFiles(context, flags.config)
   let wasSet = true
   const edit = (text: string): string | undefined => {
-    const written = writtenPath(text, found.path)
+    const written = writtenPath(text, isUnknown ? key.split('.') : found.path)
     wasSet = written !== undefined
+    if (!wasSet && isUnknown) throw notSettable(key, found)
     return written === undefined ? text : unsetInDocument(text, written)
   }
-  const sources = await changeSettings(context, { path, key, edit })
+  // Each of several misspelt keys can be removed.
+  const sources = await changeSettings(context, { path, key, edit, isRepair: isUnknown })
   if (!wasSet) throw new CommandFailure(exitCode.failed, `${visible(key)} is not set in ${visible(path)}.`)
   if (!flags.json) context.stdout.write(visibleLines(`Removed ${key} from ${path}\n`))
+  if (isUnknown && !(await readSettings(context, flags.config)).ok) {
+    context.stderr.write('The configuration is still invalid. Run: copilot-proxy config check\n')
+  }
   const source = sources[key]
   if (source?.kind === 'environment') context.stderr.write(`Note: ${source.name} is still set.\n`)
   const isLater = needsRestart(key)

@@ -15,6 +15,7 @@ import { planName, planNameOfSku } from '../../api/plan-name.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Findings, Finding } from './check.ts'
 import { plural } from '../../terminal/format.ts'
+import { inWords } from '../../upstream-errors/message.ts'
 
 /**
  * One provider is enough, so a missing login of the other is no failure.
@@ -58,7 +59,7 @@ export function judgeCopilotToken(outcome: ExchangeOutcome): Findings {
   switch (outcome.kind) {
     case 'ok':
       if (outcome.direct) return ok('GitHub accepts the login; copilot-proxy sends it directly to Copilot')
-      return ok(`GitHub accepts the login and issued a token for ${Math.round(outcome.refreshInSeconds / 60)} minutes`)
+      return ok(`GitHub accepts the login and issued a token for ${inWords(outcome.refreshInSeconds)}`)
     case 'bad_credentials':
     case 'not_available':
       return failed(outcome.detail, outcome.fix)
@@ -70,7 +71,7 @@ export function judgeCopilotToken(outcome: ExchangeOutcome): Findings {
         detail,
         retryAfterSeconds === undefined
           ? again
-          : `Wait ${retryAfterSeconds} seconds and run copilot-proxy doctor again`,
+          : `Wait ${inWords(retryAfterSeconds)} and run copilot-proxy doctor again`,
       )
     }
     case 'redirected':
@@ -187,8 +188,7 @@ const fixes: Readonly<Record<NonNullable<CodexLoginStatus['source']>, string>> =
 
 function lifeOf({ source, expiresAtMs }: CodexLoginStatus, nowMs: number): string {
   if (expiresAtMs === undefined) return ''
-  const hours = Math.max(0, Math.floor((expiresAtMs - nowMs) / 3600_000))
-  const time = hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
+  const time = inWords(Math.max(0, Math.floor((expiresAtMs - nowMs) / 1000)))
   return `; the token is valid for ${time}, then renewed ${source === 'codex-cli' ? 'by Codex CLI' : 'automatically'}`
 }
 

@@ -6,6 +6,7 @@ import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts
 import { loadSettings } from '../shared/settings.ts'
 import { requireDaemonView } from '../shared/view.ts'
 import { plural } from '../../terminal/format.ts'
+import { inWords } from '../../upstream-errors/message.ts'
 
 /** Explains for each session why upstream's cache did not hold its prompts. */
 export async function doctorCache(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
@@ -47,7 +48,7 @@ function changeText({ request, since, segment, ...cache }: CacheChange): string 
   const { idle_seconds: idleSeconds, cached_tokens: cachedTokens } = cache
   const reasons = [
     ...(segment === undefined ? [] : [whatChanged(segment)]),
-    ...(idleSeconds === undefined ? [] : [`${Math.round(idleSeconds / 60)} minutes passed, and the cache expired`]),
+    ...(idleSeconds === undefined ? [] : [`${inWords(idleSeconds)} passed, and the cache expired`]),
   ]
   const read = cachedTokens === undefined ? '' : ` (${cachedTokens} tokens still came from the cache)`
   return `between request ${since} and ${request}: ${reasons.join('; ')}${cachedTokens === 0 ? '' : read}`

@@ -16,6 +16,7 @@ import type { CallerKeyState, DaemonHealth, Listener } from '../shared/find-daem
 import { findingsOr, ok, skipped, failed, warning } from './check.ts'
 import type { Finding, Findings } from './check.ts'
 import type { FailedProbe, Probe, ProbeStage } from './probe.ts'
+import { inWords } from '../../upstream-errors/message.ts'
 
 /** Whether the environment names a proxy that this program ignores. The check of the network names the one in use. */
 export function judgeProxy(env: Environment): Findings {
@@ -175,16 +176,9 @@ export function judgeClock(probes: readonly Probe[], platform: NodeJS.Platform):
   const { host, aheadMs } = nearest
   const off = Math.abs(aheadMs)
   if (off <= warnsFromMs) return ok(`Same time as ${host}`)
-  const detail = `${lengthOf(off)} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${host}`
+  const detail = `${inWords(Math.round(off / 60_000) * 60)} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${host}`
   const fix = `Set the clock of this machine: ${helpfulCommands(platform).setClock}`
   return off > failsFromMs ? failed(detail, fix) : warning(detail, fix)
-}
-
-function lengthOf(ms: number): string {
-  const seconds = Math.round(ms / 1000)
-  if (seconds < 120) return `${seconds} seconds`
-  const minutes = Math.round(seconds / 60)
-  return minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`
 }
 
 export interface PortFacts {

@@ -14,7 +14,7 @@ import { findLogins } from '../shared/logins.ts'
 import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
-import { toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
+import { toConfigFlags, loadSettings, logFormatOf, withAbsoluteFolders } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { startHere } from '../shared/start-here.ts'
 import {
@@ -45,7 +45,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
   const background = flags.background && (await loadBackground(context, flags.background, flags))
   const { level } = config.log
   // `copilot-proxy logs` formats it.
-  const format = background === undefined ? formatOf(config, context) : 'json'
+  const format = background === undefined ? logFormatOf(config, context) : 'json'
   const { redact } = context.secrets
   const log = createLog({ level, format, colors: context.stderr.hasColors, redact, target: background?.log })
   const aged = runtimeWarning(context.nodeVersion)
@@ -110,11 +110,6 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
 
 function warnOfRetired(log: ProgramLog, warnings: readonly Problem[]): void {
   for (const warning of warnings) log.warn(formatProblems([warning]))
-}
-
-function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json' {
-  if (log.format !== 'auto') return log.format
-  return stderr.isTerminal ? 'pretty' : 'json'
 }
 
 /** Loaded only in the background. */

@@ -38,17 +38,19 @@ interface Change {
   readonly key: string
   /** Returns undefined if only a person can edit the file. */
   readonly edit: (text: string) => string | undefined
+  /** The edit may leave problems that the file has already. */
+  readonly isRepair?: boolean
   /** Runs before the file changes; the file stays as it is if this throws. */
   readonly beforeReplace?: ((changed: ChangedSettings) => Promise<void>) | undefined
 }
 
 /**
  * Writes the edited configuration file, if the configuration remains valid.
- * @returns the sources of the values in force then
+ * @returns the sources of the values in force then; none if a repair leaves the configuration invalid
  * @throws CommandFailure
  */
 export async function changeSettings(context: CommandContext, change: Change): Promise<Sources> {
-  const { path, key, edit, beforeReplace } = change
+  const { path, key, edit, isRepair = false, beforeReplace } = change
   let result: ChangedSettings | undefined
   const check = async (): Promise<void> => {
     if (result !== undefined) await beforeReplace?.(result)
@@ -56,14 +58,12 @@ export async function changeSettings(context: CommandContext, change: Change): P
   await changeConfigFile({ path, signal: context.signal, now: context.now, beforeReplace: check }, (text) => {
     const changed = edit(text)
     const loaded = loadChanged({ path, text: changed ?? text }, key, context.env)
-    if (!loaded.ok) {
-      throw refusedChange(path, loaded.error)
-    }
+    if (!loaded.ok && !isRepair) throw refusedChange(path, loaded.error)
     if (changed === undefined) {
       const advice = `copilot-proxy cannot edit the YAML of ${key}. Run: copilot-proxy config edit`
       throw new CommandFailure(exitCode.failed, `${path} was not changed: ${advice}`)
     }
-    result = loaded
+    if (loaded.ok) result = loaded
     return changed
   })
   return result?.sources ?? {}

@@ -141,7 +141,7 @@ export interface RequestsFlags extends ReportFlags {
 
 export interface PolicyFlags extends ReportFlags {
   /** A folder; undefined: the working folder. */
-  readonly workspace?: string
+  readonly workspace?: string | undefined
 }
 
 export interface PolicyInitFlags extends PolicyFlags {
@@ -163,13 +163,15 @@ export interface PolicyForgetFlags extends PolicyFlags {
   readonly all?: true
 }
 
-export interface PolicyTrustFlags extends PolicyFlags {
+export interface PolicyTrustFlags extends ReportFlags {
+  /** Undefined: the working folder. */
+  readonly folder: string | undefined
   readonly yes?: true
 }
 
 export interface AgentFlags extends ReportFlags {
-  /** Undefined: a person types one after another. */
-  readonly goal: string | undefined
+  /** The words of the task. Empty: a person types one task after another. */
+  readonly goal: readonly string[]
   /** A folder; undefined: the working folder. */
   readonly workspace?: string
   readonly model?: string

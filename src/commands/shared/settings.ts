@@ -192,6 +192,12 @@ function requireValid(result: SettingsResult): LoadedSettings {
   throw new CommandFailure(exitCode.usage, message)
 }
 
+/** The format of the log: lines for a person on a terminal, JSON elsewhere, unless the configuration says which. */
+export function logFormatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json' {
+  if (log.format !== 'auto') return log.format
+  return stderr.isTerminal ? 'pretty' : 'json'
+}
+
 /** Tells the person which retired settings have no effect. */
 export function showWarnings({ stderr }: CommandContext, { warnings }: LoadedSettings): void {
   if (warnings.length > 0) stderr.write(visibleLines(`${formatProblems(warnings)}\n`))

@@ -261,7 +261,7 @@ export function planUseLine({ windows }: PlanUse, nowMs: number): string {
 
 /** `5 h`, `7 d`. */
 function windowName({ minutes }: PlanWindow): string {
-  return inWords(minutes * 60).replaceAll(/ 0 (?:min|h)$/g, '')
+  return inWords(minutes * 60)
 }
 
 function windowText(window: PlanWindow, nowMs: number): string {

@@ -1,5 +1,5 @@
 import { parseJSONRPCMessage, type JSONRPCMessage } from '@modelcontextprotocol/client'
-import { isObject, isTooComplex, tooComplex } from '../../json/json.ts'
+import { isObject, isTooComplex, parseJson, tooComplex } from '../../json/json.ts'
 
 /** Members with values of a tool's own, in which null means something. */
 const ownValues: ReadonlySet<string> = new Set([
@@ -21,7 +21,7 @@ export const invalidAnswer = -32_099
  */
 export function readMessages(text: string): readonly JSONRPCMessage[] {
   if (isTooComplex(text)) throw new Error(`it sent a message that ${tooComplex}`)
-  const value = parse(text)
+  const value = parseJson(text)
   // MCP 2025-03-26 allows a list of messages.
   return (Array.isArray(value) ? value : [value]).flatMap((each) => readMessage(each) ?? [])
 }
@@ -35,14 +35,6 @@ export function readMessage(value: unknown): JSONRPCMessage | undefined {
     const { id, method } = value
     if ((typeof id !== 'number' && typeof id !== 'string') || typeof method === 'string') return undefined
     return { jsonrpc: '2.0', id, error: { code: invalidAnswer, message: 'The answer is not valid MCP.' } }
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -4,7 +4,7 @@ import type { Session } from '../../tools/session.ts'
 import type { Tool, ToolContext, ToolResult } from '../../tools/tool.ts'
 import { identify } from '../../tools/foreign-tools.ts'
 import { maxForModels, namesOf } from '../../tools/model-names.ts'
-import { ToolError } from '../../workspace/tool-error.ts'
+import { failed, ToolError } from '../../workspace/tool-error.ts'
 import { toPromptResult, toResourceResult, toToolResult } from './call-result.ts'
 import { createLastLines, createLogLines } from './log-lines.ts'
 import type { OpenClient, Place, ServerLists } from './open-client.ts'
@@ -362,8 +362,4 @@ async function untilAborted(work: Promise<void> | undefined, signal: AbortSignal
   await Promise.race([work, aborted.promise])
   signal.removeEventListener('abort', stop)
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-}
-
-function failed(detail: string, cause?: unknown): ToolError {
-  return new ToolError({ kind: 'failed', detail }, { cause })
 }

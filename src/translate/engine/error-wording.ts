@@ -2,7 +2,7 @@ import { cutText } from '../../json/cut-text.ts'
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError, SessionProblem } from '../../errors.ts'
 import { isPromptTooLong } from '../../upstream-errors/full-context.ts'
-import { inWords, nameRequestId } from '../../upstream-errors/message.ts'
+import { inWords, nameRequestId, sentence } from '../../upstream-errors/message.ts'
 import { missingParameter, unknownParameter } from './request/invalid.ts'
 
 /** An error in OpenAI's form, which Chat Completions and Responses share. Messages uses the message only. */
@@ -298,11 +298,6 @@ function shortened(name: string): string {
 function size(bytes: number): string {
   const megabytes = bytes / (1024 * 1024)
   return megabytes >= 0.1 ? `${Math.round(megabytes * 10) / 10} MB` : `${Math.round(bytes)} bytes`
-}
-
-/** Adds a full stop unless the text ends with one, possibly before a remark in brackets. */
-function sentence(text: string): string {
-  return /[.!?](?: \([^()]*\))?$/.test(text) ? text : `${text}.`
 }
 
 /** Upstream's message about a prompt that is too long; undefined for any other error. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
-import { aBoolean, anInteger, anObject, aNumber, aString } from '../engine/request/scalars.ts'
+import { aBoolean, anInteger, anObject, aNumber, aString, someStrings } from '../engine/request/scalars.ts'
 import { isObject } from '../../json/json.ts'
 import type { JsonObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
@@ -36,7 +36,7 @@ export const messagesRequest = z.looseObject({
   // 0 warms the cache without an answer.
   max_tokens: aCount.nullish(),
   stream: aBoolean.nullish(),
-  stop_sequences: z.custom<readonly string[]>(isStringList, 'an array of strings').nullish(),
+  stop_sequences: someStrings.nullish(),
   temperature: aNumber.nullish(),
   top_p: aNumber.nullish(),
   top_k: aNumber.nullish(),
@@ -63,11 +63,6 @@ export type MessagesRequest = Readonly<z.infer<typeof messagesRequest>> & {
   readonly messages: readonly MessagesMessage[]
   readonly system?: string | readonly MessagesBlock[] | null | undefined
   readonly tools?: readonly MessagesTool[] | null | undefined
-}
-
-/** `z.array` would report every wrong element, not only the first. */
-function isStringList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((word) => typeof word === 'string')
 }
 
 /** Newer Claude models take `system` between turns, after a user message. */

@@ -8,6 +8,7 @@ import type { Warning, WarningCode } from '../warning.ts'
 import { withoutEncrypted } from './agent-messages.ts'
 import { type ResponsesRequest, isWebSearchType } from './wire.ts'
 import { decodeToolSearch } from './tool-search.ts'
+import { identityOf } from '../engine/tool-codec/prepare-turn.ts'
 
 /**
  * Decodes a list of tools, including the tools of its namespaces. Lists of stored replies come here too, so no member
@@ -255,10 +256,6 @@ function nameOf(
 ): ToolName | undefined {
   if ((type !== 'function' && type !== 'custom') || !isFilled(name)) return undefined
   return isFilled(namespace) ? { name, namespace } : (index.get(name) ?? { name })
-}
-
-function identityOf({ name, namespace }: ToolName): ToolName {
-  return { name, ...(namespace !== undefined && { namespace }) }
 }
 
 function isNamed(tool: TurnTool): tool is Extract<TurnTool, ToolName> {

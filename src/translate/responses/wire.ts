@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
-import { aBoolean, anInteger, anObject, aNumber, aString } from '../engine/request/scalars.ts'
+import { aBoolean, anInteger, anObject, aNumber, aString, someStrings } from '../engine/request/scalars.ts'
 import type { StoredInput } from '../reply-memory.ts'
 import { type JsonObject, isObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
@@ -52,7 +52,7 @@ export const responsesRequest = z.looseObject({
   stream_options: anObject.nullish(),
   store: aBoolean.nullish(),
   background: aBoolean.nullish(),
-  include: z.custom<readonly string[]>(isStringList, 'an array of strings').nullish(),
+  include: someStrings.nullish(),
   max_output_tokens: anInteger.nullish(),
   max_tool_calls: anInteger.nullish(),
   temperature: aNumber.nullish(),
@@ -75,11 +75,6 @@ export type ResponsesRequest = Readonly<z.infer<typeof responsesRequest>> & {
   readonly input?: string | readonly ResponsesItem[] | null | undefined
   readonly tools?: readonly ResponsesTool[] | null | undefined
   readonly tool_choice?: ResponsesToolChoice | null | undefined
-}
-
-/** `z.array` would report each wrong element. */
-function isStringList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((word) => typeof word === 'string')
 }
 
 /**

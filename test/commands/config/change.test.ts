@@ -133,6 +133,19 @@ describe('config unset', () => {
     expect(await run('config check')).toMatchObject({ code: 0 })
   })
 
+  test('removes misspelt keys one by one, each of which makes the file invalid', async () => {
+    const { run, file, read } = await userWith('# mine\nserver: { prot: 1, port: 2 }\nlgo: { level: debug }\n')
+    expect(await run('config check')).toMatchObject({ code: 2 })
+    expect(await run('config unset server.prot')).toEqual({
+      code: 0,
+      stdout: `Removed server.prot from ${file}\n`,
+      stderr: 'The configuration is still invalid. Run: copilot-proxy config check\n',
+    })
+    expect(await run('config unset lgo')).toMatchObject({ code: 0, stderr: '' })
+    expect(await read()).toBe('# mine\nserver: { port: 2 }\n')
+    expect(await run('config check')).toMatchObject({ code: 0 })
+  })
+
   test.each([
     ['server.prot', 2, 'Unknown setting "server.prot". Did you mean server.port?\n'],
     ['log', 2, '"log" is a group of settings. Choose one:\n  log.level\n'],

@@ -8,14 +8,7 @@ import { createUser, openGithub, recordOutput } from '../harness.ts'
 import type { TestUser } from '../harness.ts'
 import { makeFolder } from '../../tools/session.ts'
 import { listenForTest } from '../../listen-for-test.ts'
-
-interface Row {
-  readonly id: string
-  readonly provider: string | null
-  readonly status: string
-  readonly detail: string
-  readonly fix: string | null
-}
+import type { Row } from './row.ts'
 
 interface Report {
   readonly code: number

@@ -186,10 +186,10 @@ describe('clock', () => {
   test.each([
     [0, /^ok: Same time as a\.example$/],
     [-59_000, /^ok/],
-    [61_000, /^warning: 61 seconds ahead of a\.example \/ Set the clock/],
-    [-200_000, /^warning: 3 minutes behind a\.example/],
-    [301_000, /^failed: 5 minutes ahead of/],
-    [-86_400_000, /^failed: 24 hours behind/],
+    [61_000, /^warning: 1 min ahead of a\.example \/ Set the clock/],
+    [-200_000, /^warning: 3 min behind a\.example/],
+    [301_000, /^failed: 5 min ahead of/],
+    [-86_400_000, /^failed: 1 d behind/],
   ])('%i ms ahead', (aheadMs, expected) => {
     expect(only(judgeClock([reached('a.example', aheadMs)], 'linux'))).toMatch(expected)
   })
@@ -249,12 +249,12 @@ describe('login', () => {
 const given: ExchangeOutcome = { kind: 'ok', token: 'example', expiresAtSeconds: 9, refreshInSeconds: 1500 }
 
 test.each<readonly [ExchangeOutcome, RegExp]>([
-  [given, /^ok: .* for 25 minutes$/],
+  [given, /^ok: .* for 25 min$/],
   [{ ...given, direct: true }, /^ok: .* sends it directly to Copilot/],
   [{ kind: 'bad_credentials', detail: 'no', fix: 'Log in' }, /^failed: no \/ Log in$/],
   [{ kind: 'not_available', detail: 'no', fix: 'Log in' }, /^failed: no \/ Log in$/],
   [{ kind: 'no_access', detail: 'no', fix: 'Pay' }, /^skipped: /],
-  [{ kind: 'rate_limited', detail: 'slow', retryAfterSeconds: 9 }, /^warning: slow \/ Wait 9 seconds/],
+  [{ kind: 'rate_limited', detail: 'slow', retryAfterSeconds: 9 }, /^warning: slow \/ Wait 9 s and/],
   [{ kind: 'rate_limited', detail: 'slow' }, /^warning: slow \/ Wait a moment/],
   [{ kind: 'transient', detail: 'hm', timedOut: false }, /^failed: hm \/ Wait a moment/],
   [{ kind: 'redirected', detail: 'hm' }, /^failed: hm \/ Sign in to this network/],
@@ -350,7 +350,7 @@ const refused = (code: number): ProxyError => ({ kind: 'upstream_status', status
 
 describe('login of Codex', () => {
   test.each<readonly [ProxyError | undefined, RegExp, RegExp]>([
-    [undefined, /^ok: OpenAI accepts the login; the token is valid for 9 days/, /^ok: ChatGPT plan plus$/],
+    [undefined, /^ok: OpenAI accepts the login; the token is valid for 9 d/, /^ok: ChatGPT plan plus$/],
     [{ kind: 'codex_unavailable', detail: 'over', fix: 'Log in' }, /^failed: over \/ Log in$/, /^skipped/],
     [refused(401), /^failed: .* \/ Run: copilot-proxy login codex$/, /^skipped/],
     [refused(403), /^ok/, /^failed: .* \/ Log in with another account/],

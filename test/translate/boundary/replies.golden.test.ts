@@ -5,20 +5,20 @@ import { readStream as readChat, streamNames as chatNames } from '../chat/fixtur
 import { readStream as readMessages, streamNames as messagesNames } from '../messages/fixture-streams.ts'
 import { readStream as readResponses, streamNames as responsesNames } from '../responses/fixture-streams.ts'
 import { openBoundary } from './ask.ts'
-import { modelsOf } from './models.ts'
+import { modelsOf, upstreamIds, type UpstreamId } from './models.ts'
 import { goldenFiles } from './print.ts'
 import { callers } from './request-fixtures.ts'
 
-// What callers of another dialect get of each stream, and callers of the same dialect if a tool has another name upstream. The
-// goldens for other callers of the same dialect, and those for streams of Codex, are written by *.golden.test.ts in ../chat/upstream,
-// ../messages and ../responses.
+// What callers of each dialect get of each stream, as events and as a body. A caller of the same dialect gets it also with a tool
+// that has another name upstream.
 
 const { ask } = openBoundary()
 
-const streams: Readonly<Record<UpstreamDialectId, readonly (readonly [name: string, wire: string])[]>> = {
+const streamsOf: Readonly<Record<UpstreamId, readonly (readonly [name: string, wire: string])[]>> = {
   chat: chatNames.map((name) => [name, readChat(name)]),
   messages: messagesNames.map((name) => [name, readMessages(name)]),
   responses: responsesNames.filter((name) => !name.startsWith('codex-')).map((name) => [name, readResponses(name)]),
+  chatgpt: responsesNames.filter((name) => name.startsWith('codex-')).map((name) => [name, readResponses(name)]),
 }
 
 /** The same request of each caller. It asks for all that a reply can have. */
@@ -42,11 +42,31 @@ const requests = {
   },
 } as const
 
+/** The tools of the streams of Codex, one of them with a namespace where there are any. */
+const codexTools = {
+  chat: ['read_file', 'list_dir', 'grep'].map((name) => ({ type: 'function', function: { name } })),
+  messages: ['read_file', 'list_dir', 'grep'].map((name) => ({ name, input_schema: { type: 'object' } })),
+  responses: [
+    ...['read_file', 'grep'].map((name) => ({ type: 'function', name, parameters: { type: 'object' } })),
+    { type: 'namespace', name: 'files', description: 'd', tools: [{ type: 'function', name: 'list_dir' }] },
+  ],
+} as const
+
+/** In the stream `codex-lite`, upstream takes the lite form alone. */
+const usualFormRefused = {
+  kind: 'upstream_status',
+  status: 400,
+  message: 'reasoning.context must be all_turns for this model',
+} as const
+const liteHeader = 'x-openai-internal-codex-responses-lite'
+
 /** The family of a chat stream is the beginning of its name. */
-function modelOf(upstream: UpstreamDialectId, name: string) {
+function modelOf(upstream: UpstreamId, name: string) {
   const [family] = name.split('-')
   const models = modelsOf[upstream]
-  const model = models.find(({ id }) => id.startsWith(`${family}-`)) ?? models[0]
+  // What is learned of a model stays, so the lite form has a model of its own.
+  const other = name === 'codex-lite' ? models.at(-1) : models[0]
+  const model = models.find(({ id }) => id.startsWith(`${family}-`)) ?? other
   if (model === undefined) throw new Error(`no model of ${upstream}`)
   return model
 }
@@ -62,20 +82,25 @@ const renamed = {
 const shownRenamed = /tools|extra|unknown|thinking|reasoning|logprobs|refusal|web-search|usage|error-context/
 
 interface Case {
-  readonly upstream: UpstreamDialectId
+  readonly upstream: UpstreamId
   readonly caller: UpstreamDialectId
   readonly name: string
   readonly wire: string
   readonly isRenamed: boolean
 }
 
-const all: readonly Case[] = callers.flatMap((upstream) =>
-  callers.flatMap((caller) => {
-    const isRenamed = caller === upstream
-    return streams[upstream]
-      .filter(([name]) => !isRenamed || shownRenamed.test(name))
-      .map(([name, wire]) => ({ upstream, caller, name, wire, isRenamed }))
-  }),
+const all: readonly Case[] = upstreamIds.flatMap((upstream) =>
+  callers.flatMap((caller) =>
+    streamsOf[upstream].flatMap(([name, wire]) =>
+      (caller === upstream && shownRenamed.test(name) ? [false, true] : [false]).map((isRenamed) => ({
+        upstream,
+        caller,
+        name,
+        wire,
+        isRenamed,
+      })),
+    ),
+  ),
 )
 
 const cases = all.map(
@@ -92,7 +117,8 @@ function fileOf({ upstream, caller, name, isRenamed }: Case): string {
 
 test.each(cases)('%s', async (_, shown) => {
   const { upstream, caller, name, wire, isRenamed } = shown
-  const { tools, ...request } = requests[caller]
+  const { tools: usual, ...request } = requests[caller]
+  const tools = upstream === 'chatgpt' ? codexTools[caller] : usual
   const get = (stream: boolean) =>
     ask({
       caller,
@@ -104,13 +130,15 @@ test.each(cases)('%s', async (_, shown) => {
       }),
       upstream,
       model: modelOf(upstream, name),
-      respond: () => wire,
+      respond: ({ headers = {} }) => (name === 'codex-lite' && !(liteHeader in headers) ? usualFormRefused : wire),
     })
   const streamed = await get(true)
   const folded = await get(false)
   const decoder = createSseDecoder()
   const events = [...decoder.push(Buffer.from(streamed.reply)), ...decoder.end()].map(({ event, data }) =>
-    event === '' || data.includes(`"type":"${event}"`) ? data : JSON.stringify([event, data]),
+    (event === '' || new RegExp(`"type": ?"${event}"`).test(data)) && !data.includes('\n')
+      ? data
+      : JSON.stringify([event, data]),
   )
   const lines = [
     ...(streamed.status === 200 ? withoutCopies(events) : [`[${streamed.status},${streamed.reply}]`]),

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { fc } from '../../fast-check.ts'
 import { times } from '../../thorough.ts'
 import { describe, expect, test } from 'vitest'
@@ -502,17 +501,6 @@ describe('is refused', () => {
     expect(refusalOf({ n: 2 })).toMatchObject({ path: 'n', code: 'unsupported_value' })
   })
 })
-
-test.each(['cline', 'continue', 'copilot-sdk', 'open-webui', 'opencode', 'pi'])(
-  'decodes what %s sends',
-  async (client) => {
-    const text = readFileSync(new URL(`../../fixtures/chat-requests/${client}.json`, import.meta.url), 'utf8')
-    const { turn, warnings } = turnOf(callOf(text))
-    const { fieldNames: _names, ...rest } = turn
-    const shown = JSON.stringify({ turn: rest, warnings: describeWarnings(warnings) }, null, 2)
-    await expect(`${shown}\n`).toMatchFileSnapshot(`../../golden/chat-turn/${client}.json`)
-  },
-)
 
 test('whatever passes as a request is a Turn or a refusal', () => {
   const loose = fc.jsonValue({ maxDepth: 2 })

@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { partialParse } from '@anthropic-ai/sdk/_vendor/partial-json-parser/parser'
 import { fc } from '../../fast-check.ts'
+import { some } from '../some-keys.ts'
 import { times } from '../../thorough.ts'
 import { describe, expect, test } from 'vitest'
 import { startJsonPrefix, takeJson } from '../../../src/translate/messages/write-stream/json-prefix.ts'
@@ -341,11 +342,6 @@ function unsigned(blocks: readonly Record<string, unknown>[]) {
 
 function typed(type: string) {
   return (value: object) => ({ ...value, type })
-}
-
-/** An object that has some of these keys. */
-function some<Model>(model: { [Key in keyof Model]: fc.Arbitrary<Model[Key]> }) {
-  return fc.record(model, { requiredKeys: [] })
 }
 
 function cut(wire: Uint8Array, cuts: readonly number[]): Uint8Array[] {

@@ -2,10 +2,9 @@ import { responsesBodyOf } from '../../../src/translate/responses/wire.ts'
 import { responsesDialect } from '../../../src/translate/responses/dialect.ts'
 import { fc } from '../../fast-check.ts'
 import { times } from '../../thorough.ts'
-import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
-import { type JsonObject, isObject } from '../../../src/json/json.ts'
+import type { JsonObject } from '../../../src/json/json.ts'
 import { sealOpaque } from '../../../src/translate/engine/opaque-envelope.ts'
 import {
   COMPACTION_REQUEST,
@@ -15,9 +14,8 @@ import {
 } from '../../../src/translate/responses/compaction.ts'
 import { echoOf } from '../../../src/translate/responses/response-object.ts'
 import type { TurnItem } from '../../../src/translate/turn.ts'
-import { formatWarning } from '../../../src/translate/warning.ts'
 import { arbitraryBody } from './arbitrary-bodies.ts'
-import { answerTo, clientBodies, decode, decodeTurn, joinHistory, type Stored, turnOf } from './caller-requests.ts'
+import { answerTo, clientBodies, decode, decodeTurn, turnOf } from './caller-requests.ts'
 import { errorOf } from '../faults.ts'
 
 const refused = (body: JsonObject) => errorOf(() => decodeTurn(body))
@@ -33,44 +31,6 @@ function parts(...content: readonly unknown[]) {
   const [message] = decodeTurn({ input: [user(...content)] }).turn.items
   return message?.type === 'message' ? message.parts : undefined
 }
-
-function worked(id: string): JsonObject {
-  const { in: input }: JsonObject = JSON.parse(
-    readFileSync(new URL(`../../fixtures/worked/${id}.json`, import.meta.url), 'utf8'),
-  )
-  if (!isObject(input)) throw new Error('a case has an object as its input')
-  return input
-}
-
-/** As a golden shows a Turn: everything in it but the names of fields, which are the same for all. */
-function show(request: ReturnType<typeof responsesDialect.decodeRequest>): string {
-  const { turn, warnings } = turnOf(request)
-  const { fieldNames: _same, ...rest } = turn
-  return `${JSON.stringify({ ...rest, warnings: warnings.map(formatWarning) }, null, 2)}\n`
-}
-
-const golden = (name: string) => `../../golden/responses-turn/${name}.json`
-
-describe('goldens', () => {
-  test.each([...clientBodies.entries()])('what %s sends', async (client, text) => {
-    await expect(show(responsesDialect.decodeRequest(text))).toMatchFileSnapshot(golden(client))
-  })
-
-  test('31 an earlier response in its place', async () => {
-    const { local_store: stored, ...request } = worked('31')
-    const { resp_7: reply } = stored as Record<string, Stored>
-    await expect(show(joinHistory(decode(request), reply ?? {}))).toMatchFileSnapshot(golden('31'))
-  })
-
-  test('33 a custom tool', async () => {
-    const { tools } = worked('33')
-    await expect(show(decode({ tools }))).toMatchFileSnapshot(golden('33'))
-  })
-
-  test('34 namespaces and tools among the items', async () => {
-    await expect(show(decode(worked('34')))).toMatchFileSnapshot(golden('34'))
-  })
-})
 
 describe('messages', () => {
   test('instructions are the first item, developers’ messages stay where they are', () => {

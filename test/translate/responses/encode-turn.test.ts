@@ -18,7 +18,7 @@ import type {
 } from '../../../src/translate/turn.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { encodeContext, traits, turn } from '../turns.ts'
-import { mismatchOf } from '../wire-match.ts'
+import { expectMatch } from '../wire-match.ts'
 import { errorOf } from '../faults.ts'
 
 const gpt = traits('gpt-6-sol', { supports: { reasoningEffort: ['low', 'medium', 'high', 'xhigh'] } })
@@ -69,10 +69,6 @@ interface WorkedCase {
 
 function worked(id: string): WorkedCase {
   return JSON.parse(readFileSync(new URL(`../../fixtures/worked/${id}.json`, import.meta.url), 'utf8'))
-}
-
-function expectMatch(actual: unknown, expected: unknown): void {
-  expect(mismatchOf(actual, expected)).toBeUndefined()
 }
 
 const text = (words: string): TurnPart => ({ type: 'text', text: words })

@@ -9,7 +9,8 @@ import { createOwnPlaces } from '../../../src/workspace/policy/own-places.ts'
 import { openPolicy } from '../../../src/workspace/policy/open-policy.ts'
 import { createSandbox } from '../../../src/workspace/sandbox/create-sandbox.ts'
 import { recordingLog } from '../../recording-log.ts'
-import { failureOf, makeFolder } from '../../tools/session.ts'
+import { makeFolder } from '../../tools/session.ts'
+import { failureOf } from '../tree.ts'
 import { confirming } from '../policy/confirm.ts'
 
 const options = { signal: new AbortController().signal, timeoutMs: 60_000 }

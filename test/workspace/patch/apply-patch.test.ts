@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ToolError } from '../../../src/workspace/tool-error.ts'
-import { allow, failureOf, openWorkspace, type Tree } from './support.ts'
+import { allow, openWorkspace, type Tree } from './support.ts'
+import { failureOf } from '../tree.ts'
 
 const run = promisify(execFile)
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { failureOf, openWorkspace } from './support.ts'
+import { failureOf } from '../tree.ts'
+import { openWorkspace } from './support.ts'
 
 const before = 'one\ntwo\n'
 const after = 'one\nTWO\n'

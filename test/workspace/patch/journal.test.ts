@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { openJournal } from '../../../src/workspace/patch/journal.ts'
 import { ToolError } from '../../../src/workspace/tool-error.ts'
 import { killWriters } from './kill-writers.ts'
-import { allow, failureOf, openWorkspace } from './support.ts'
+import { allow, openWorkspace } from './support.ts'
+import { failureOf } from '../tree.ts'
 
 const patchOf = (path: string, old: string, added: string): string =>
   `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-${old}\n+${added}\n`

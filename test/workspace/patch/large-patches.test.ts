@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { failureOf, openWorkspace, turnsDuring } from './support.ts'
+import { openWorkspace, turnsDuring } from './support.ts'
+import { failureOf } from '../tree.ts'
 
 const numbered = (count: number, word: string): string =>
   Array.from({ length: count }, (_, index) => `${word} ${index % 10 === 5 ? word : 'line'} ${index}\n`).join('')

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { failureOf, openWorkspace } from './support.ts'
+import { failureOf } from '../tree.ts'
+import { openWorkspace } from './support.ts'
 
 const patchOf = (line: string, at = '-1,3 +1,3'): string =>
   `--- a/x.txt\n+++ b/x.txt\n@@ ${at} @@\n first\n-${line}\n+changed\n last\n`

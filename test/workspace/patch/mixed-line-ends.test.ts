@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { fileActions } from '../../../src/agent/file-actions.ts'
 import { fc } from '../../fast-check.ts'
-import { failureOf, openWorkspace } from './support.ts'
+import { openWorkspace } from './support.ts'
+import { failureOf } from '../tree.ts'
 
 /** Twenty lines with CR LF, but for line 7. */
 const lines = Array.from({ length: 20 }, (_, index) => `line ${index + 1}${index === 6 ? '\n' : '\r\n'}`)

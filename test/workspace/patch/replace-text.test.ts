@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { allow, failureOf, openWorkspace, turnsDuring } from './support.ts'
+import { failureOf } from '../tree.ts'
+import { allow, openWorkspace, turnsDuring } from './support.ts'
 
 const shop =
   'export function total(items) {\n  return items.length\n}\n\nexport function count(items) {\n  return items.length\n}\n'

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createTree } from '../tree.ts'
-import { allow, failureOf, openWorkspace } from './support.ts'
+import { createTree, failureOf } from '../tree.ts'
+import { allow, openWorkspace } from './support.ts'
 
 type Files = Readonly<Record<string, string>>
 

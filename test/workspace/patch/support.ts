@@ -14,7 +14,6 @@ import {
 import { openJournal, type JournalLimits, type Recovery } from '../../../src/workspace/patch/journal.ts'
 import { replaceText } from '../../../src/workspace/patch/replace-text.ts'
 import { undoChanges } from '../../../src/workspace/patch/undo-changes.ts'
-import { ToolError, type ToolFailure } from '../../../src/workspace/tool-error.ts'
 
 /** Files by path. Strings are written as UTF-8. */
 export type Tree = Readonly<Record<string, string | Buffer>>
@@ -84,17 +83,6 @@ async function readTree(root: string): Promise<Record<string, string>> {
     tree[full.slice(root.length + 1)] = `${(await stat(full)).mode.toString(8)} ${await readFile(full, 'latin1')}`
   }
   return tree
-}
-
-/** Returns the failure of a call. */
-export async function failureOf(call: Promise<unknown>): Promise<ToolFailure> {
-  try {
-    await call
-  } catch (error) {
-    if (error instanceof ToolError) return error.failure
-    throw error
-  }
-  throw new Error('The call did not fail.')
 }
 
 /** Counts the turns of the event loop during a call. */

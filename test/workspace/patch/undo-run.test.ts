@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { applyPatch } from '../../../src/workspace/patch/apply-patch.ts'
 import { ownedJournal } from '../../../src/workspace/patch/owned-journal.ts'
 import { undoChanges } from '../../../src/workspace/patch/undo-changes.ts'
-import { allow, failureOf, openWorkspace, type Tree } from './support.ts'
+import { allow, openWorkspace, type Tree } from './support.ts'
+import { failureOf } from '../tree.ts'
 
 const patchOf = (path: string, before: string, after: string) =>
   `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-${before}\n+${after}\n`

@@ -1,11 +1,13 @@
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync, type SpawnOptions } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, onTestFinished } from 'vitest'
+import { describe, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { enclosureOfMachine } from '../../../src/workspace/sandbox/create-sandbox.ts'
 import { canSwitchUser, otherUid } from '../../http/access/other-user.ts'
@@ -157,6 +159,26 @@ function startRunner(uid: number | undefined): Runner {
     }
     return results
   }
+}
+
+/** A script that writes twenty bytes a second into the file `alive` until it ends. */
+export const beat = 'while :; do echo >> alive; sleep 0.05; done'
+
+/** Runs commands that beat, kills the process that has started them, and expects that they end. */
+export async function expectEndWithRunner(root: string, user: SpawnOptions, given: EnclosedRuns): Promise<void> {
+  const [file, ...args] = runnerOf(given)
+  const runner = spawn(file, args, { ...user, cwd: '/', stdio: 'ignore' })
+  const size = (): number => (existsSync(join(root, 'alive')) ? readFileSync(join(root, 'alive')).length : 0)
+  await vi.waitUntil(() => size() > 2, { timeout: 30_000, interval: 50 })
+  runner.kill('SIGKILL')
+  await once(runner, 'exit')
+  let last = -1
+  const hasEnded = (): boolean => {
+    const before = last
+    last = size()
+    return before === last
+  }
+  await vi.waitUntil(hasEnded, { timeout: 10_000, interval: 500 })
 }
 
 /** Returns the command that runs commands in the sandbox, in a process of its own. */

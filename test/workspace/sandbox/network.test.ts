@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer, connect, type AddressInfo } from 'node:net'
-import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { createEnclosed, describeEnclosed, fewPersons, runnerOf } from './enclosed.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { beat, createEnclosed, describeEnclosed, expectEndWithRunner, fewPersons } from './enclosed.ts'
 
 /** A loopback address that no other server of the tests has. The runner takes it for a public one. */
 const outside = '127.0.0.2'
@@ -380,28 +377,9 @@ describeEnclosed(
     test('ends with the daemon, also after kill -9', async () => {
       const { port, given: hosts } = await createHosts()
       const { root, given, user } = await createEnclosed(person)
-      const [program, ...args] = runnerOf({
-        ...given,
-        ...hosts,
-        commands: [
-          {
-            script: `${curl} http://registry.test:${port}/; while :; do echo >> alive; sleep 0.05; done`,
-            network: [`registry.test:${port}`],
-          },
-        ],
-      })
-      const runner = spawn(program, args, { ...user, cwd: '/', stdio: 'ignore' })
-      const size = (): number => (existsSync(join(root, 'alive')) ? readFileSync(join(root, 'alive')).length : 0)
-      await vi.waitUntil(() => size() > 2, { timeout: 30_000, interval: 50 })
-      runner.kill('SIGKILL')
-      await once(runner, 'exit')
-      let last = -1
-      const hasEnded = (): boolean => {
-        const before = last
-        last = size()
-        return before === last
-      }
-      await vi.waitUntil(hasEnded, { timeout: 10_000, interval: 500 })
+      const script = `${curl} http://registry.test:${port}/; ${beat}`
+      const commands = [{ script, network: [`registry.test:${port}`] }]
+      await expectEndWithRunner(root, user, { ...given, ...hosts, commands })
     })
   },
   fewPersons,

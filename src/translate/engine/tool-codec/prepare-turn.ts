@@ -43,7 +43,8 @@ export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
   }
 }
 
-function identityOf({ name, namespace }: ToolName): ToolName {
+/** The members of a tool or a call that name it. */
+export function identityOf({ name, namespace }: ToolName): ToolName {
   return { name, ...(namespace !== undefined && { namespace }) }
 }
 

@@ -1,4 +1,5 @@
 import { fc } from '../../../fast-check.ts'
+import { some } from '../../some-keys.ts'
 import { describe, expect, test } from 'vitest'
 import type { TurnEvent } from '../../../../src/translate/turn.ts'
 import { dataEvent, readStream, seedOf, streamNames } from '../fixture-streams.ts'
@@ -334,11 +335,6 @@ describe('whatever the quirks of upstream', { timeout: 60_000 }, () => {
     else expect(events.some(({ type }) => type === 'stop')).toBe(false)
   })
 })
-
-/** An object that has some of these keys. */
-function some<Model>(model: { [Key in keyof Model]: fc.Arbitrary<Model[Key]> }) {
-  return fc.record(model, { requiredKeys: [] })
-}
 
 function joined(events: readonly TurnEvent[], type: TurnEvent['type']): string {
   return events.map((event) => (event.type === type && 'text' in event ? event.text : '')).join('')

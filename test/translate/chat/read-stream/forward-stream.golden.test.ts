@@ -1,28 +1,15 @@
 import { expect, test } from 'vitest'
-import { dataOf, fold, readStream, seedOf, stream, streamNames } from '../fixture-streams.ts'
+import { dataOf, readStream, seedOf, stream, streamNames } from '../fixture-streams.ts'
 import type { Streamed } from '../fixture-streams.ts'
 import { bytes } from '../../fixture-folder.ts'
-
-const golden = (folder: string, file: string) => `../../../golden/${folder}/${file}`
-
-test.each(streamNames)('streams %s to a caller that asks for usage', async (name) => {
-  const streamed = stream([bytes(readStream(name))])
-  await expect(asLines(streamed)).toMatchFileSnapshot(golden('chat-chat', `${name}.jsonl`))
-})
 
 test.each(streamNames.filter((name) => /usage|gpt-text|gemini-tools|cot-after/.test(name)))(
   'streams %s to a caller that asks for no usage',
   async (name) => {
     const streamed = stream([bytes(readStream(name))], seedOf({ usage: false }))
-    await expect(asLines(streamed)).toMatchFileSnapshot(golden('chat-chat-no-usage', `${name}.jsonl`))
+    await expect(asLines(streamed)).toMatchFileSnapshot(`../../../golden/chat-chat-no-usage/${name}.jsonl`)
   },
 )
-
-test.each(streamNames)('folds %s into a body', async (name) => {
-  const folded = fold([bytes(readStream(name))])
-  const body = JSON.stringify(folded.body ?? folded, null, 2)
-  await expect(`${body}\n`).toMatchFileSnapshot(golden('chat-fold', `${name}.json`))
-})
 
 /** Chunks as they were written, so that a golden shows the very bytes; other things as JSON. */
 function asLines({ text, fault }: Streamed): string {

@@ -1,5 +1,6 @@
 import { chatDialect } from '../../../../src/translate/chat/dialect.ts'
 import { fc } from '../../../fast-check.ts'
+import { some } from '../../some-keys.ts'
 import { times } from '../../../thorough.ts'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
@@ -259,11 +260,6 @@ function piecesOf(events: readonly string[], event: string): unknown[] {
     pieces.push(error.error)
   }
   return [...pieces, reply.usage(), reply.skipped()]
-}
-
-/** An object that has some of these keys. */
-function some<Model>(model: { [Key in keyof Model]: fc.Arbitrary<Model[Key]> }) {
-  return fc.record(model, { requiredKeys: [] })
 }
 
 /** Chat's grammar for a stream that ended well: one identity, a role first, one finish, usage last if at all. */

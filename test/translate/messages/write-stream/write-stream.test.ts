@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import type { Opaque, TurnEvent, TurnStop, Usage } from '../../../../src/translate/turn.ts'
-import { mismatchOf } from '../../wire-match.ts'
+import { expectMatch } from '../../wire-match.ts'
 import { decode as decodeBody } from '../caller-helpers.ts'
 import { decode, encode, eventsOf, seed } from '../fixture-streams.ts'
 import type { ReadEvent } from '../fixture-streams.ts'
@@ -40,10 +40,6 @@ const encrypted: Opaque = { vendor: 'openai', family: 'gpt-6', form: 'encrypted_
 // oxlint-disable-next-line typescript/no-explicit-any -- as said above
 function worked(id: string): any {
   return JSON.parse(readFileSync(new URL(`../../../fixtures/worked/${id}.json`, import.meta.url), 'utf8')).out
-}
-
-function expectMatch(actual: unknown, expected: unknown): void {
-  expect(mismatchOf(actual, expected)).toBeUndefined()
 }
 
 /** Type, index and what a delta says: enough to read the order of a stream. */
