@@ -65,9 +65,10 @@ test('a prompt that is too long has the code that clients look for', () => {
   expect(toOpenAiError(error, 'r').error.code).toBe('context_length_exceeded')
 })
 
+const reset = (seconds: number) => ({ resets_at: 1_790_000_000 + seconds, resets_in_seconds: seconds })
+
 describe('a limit', () => {
   const nowMs = 1_790_000_000_000
-  const reset = (seconds: number) => ({ resets_at: 1_790_000_000 + seconds, resets_in_seconds: seconds })
 
   test.each<[string, ProxyError, object]>([
     ['of a week', status(429, { code: 'user_weekly_rate_limited', retryAfter: '604800' }), reset(604_800)],
