@@ -91,6 +91,12 @@ function writeCode(file, sourceSum, code) {
   header.writeUInt32LE(sourceSum, 0)
   header.writeUInt32LE(crc32(code), 4)
   const unfinished = `${file}.${process.pid}`
-  fs.writeFileSync(unfinished, Buffer.concat([header, code]), { mode: 0o600 })
-  fs.renameSync(unfinished, file)
+  try {
+    fs.writeFileSync(unfinished, Buffer.concat([header, code]), { mode: 0o600 })
+    fs.renameSync(unfinished, file)
+  } catch (error) {
+    // On a full disk, each start would leave one.
+    fs.rmSync(unfinished, { force: true })
+    throw error
+  }
 }

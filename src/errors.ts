@@ -317,6 +317,29 @@ export function isFailure(status: number): boolean {
   return status >= 400 && status !== callerLeft
 }
 
+/** Limits that reset after hours or days (docs/copilot-wire.md, "Errors"); codes may carry a plan after a colon. */
+const SPENT = /^(?:user_weekly_rate_limited|user_global_rate_limited|quota_exceeded|free_quota_exceeded)(?::|$)/
+
+/** Both SDKs retry every 429 and 5xx unless `x-should-retry` is false. These errors stay until a person acts. */
+export function isRetryFutile(error: ProxyError): boolean {
+  switch (error.kind) {
+    case 'wrong_keys':
+    case 'credits_spent':
+      return true
+    case 'copilot_unavailable':
+    case 'codex_unavailable':
+      return error.retryAfterSeconds === undefined
+    case 'upstream_status':
+      return (
+        error.status === 402 ||
+        (error.status === 429 && SPENT.test(error.code ?? '')) ||
+        error.headers?.['x-should-retry'] === 'false'
+      )
+    default:
+      return false
+  }
+}
+
 /** The value of `Retry-After` if the error has one: seconds or an HTTP date. */
 export function retryAfterOf(error: ProxyError): string | undefined {
   switch (error.kind) {

@@ -406,8 +406,7 @@ export const helpText = {
     about: `
     The model reads files, changes them and runs commands, step by step. Before each change or command you are asked: y
     allows it once, r for the rest of the run, a always (copilot-proxy policy forget takes that back), n refuses it, d
-    shows the whole diff. Ctrl-C cancels the run and lists
-    its changes. What the file .agent-policy.yaml in the folder denies does not happen.
+    shows the whole diff. Ctrl-C cancels the run and lists its changes. What the file .agent-policy.yaml in the folder denies does not happen.
 
     With --yes, the agent does without asking what the policy allows if the setting workspace.read-only is false, and
     nothing else.
@@ -415,14 +414,17 @@ export const helpText = {
     With --plan, the model only reads, and asks you to accept its plan. y accepts it, and the run goes on as above. n
     refuses it, and asks what to change.
 
-    Each run begins a new conversation. With --continue, the model knows the last conversation of the folder.
+    Without a goal, it asks for one task after another in the terminal, and the model knows the earlier ones. With a
+    goal, it does that one. Both begin a new conversation; with --continue, the model knows the last one of the folder.
+    @src/app.ts in a task attaches a file.
 
-    Uses the running copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one and stops it
-    after the run.
+    Uses the running copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one and stops it at
+    the end.
 
     Exits with 0 if the model finished, with 1 if the run failed or reached a limit, with 3 if you are not logged in,
     and with 130 if you cancelled it.`,
     examples: [
+      'agent',
       'agent "The test of totals fails. Fix it."',
       'agent --model claude-sonnet-5 --max-steps 10 "Add a README"',
       'agent --plan "Replace moment by Temporal"',

@@ -55,7 +55,13 @@ async function confirmWritten(context: CommandContext, path: string, text: strin
   const { config, workspacesDir } = await loadSettings(context, undefined)
   const root = await realPathOf(inHome(context, (await findWorkspace(context, config, dirname(path))).path))
   const trust = relative(root, path).replaceAll(sep, '/')
-  await openConsents(workspacesDir, root).add([{ trust, sha256: hash('sha256', text) }])
+  try {
+    await openConsents(workspacesDir, root).add([{ trust, sha256: hash('sha256', text) }])
+  } catch (cause) {
+    if (!(cause instanceof ToolError)) throw cause
+    const message = `Created ${path}, but it allows nothing until you confirm it with copilot-proxy policy trust: ${cause.message}`
+    throw new CommandFailure(exitCode.failed, message, { cause })
+  }
 }
 
 function exists(path: string): CommandFailure {

@@ -306,7 +306,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .action(run(async () => (await loadPolicyRules()).policyForget))
 
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
-    .argument('<goal...>', 'the task, in your own words')
+    .argument('[goal...]', 'the task, in your own words (default: asks for one after another)')
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--model <model>', 'model to use (default: agent.model, or the best one)')
     .option('--continue', 'continue the last conversation of the folder')

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault, faultFields, headersOf, isFromProvider, retryAfterOf } from '../errors.ts'
+import { Fault, faultFields, headersOf, isFromProvider, isRetryFutile, retryAfterOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 import { createLruMap } from '../cache/lru-map.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -91,7 +91,7 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
     if (isRetryFutile(error)) reply.header('x-should-retry', 'false')
     const isLast = closesConnection.has(error.kind) || !reply.raw.shouldKeepAlive
     if (isLast) reply.header('connection', 'close')
-    const text = JSON.stringify(dialect.errorBody(error, request.id))
+    const text = JSON.stringify(dialect.errorBody(error, request.id, dateNow()))
     const body = isFromProvider(error) ? redact(text) : text
     reply.code(status).header('content-type', 'application/json; charset=utf-8')
     if (isLast && !request.raw.complete) sendAndLinger(request, reply, body)
@@ -107,25 +107,6 @@ function isLookup({ method, routeOptions: { url } }: FastifyRequest, { kind }: P
 /** E.g. `POST /v1/messages`. The error of an unknown route names the path itself. */
 function routeField({ method, routeOptions: { url } }: FastifyRequest): Record<string, unknown> {
   return url === undefined ? {} : { asked: `${method} ${url}` }
-}
-
-/** Limits that reset after hours or days (docs/copilot-wire.md, "Errors"); codes may carry a plan after a colon. */
-const SPENT = /^(?:user_weekly_rate_limited|user_global_rate_limited|quota_exceeded|free_quota_exceeded)(?::|$)/
-
-/** Both SDKs retry every 429 and 5xx unless `x-should-retry` is false. These errors stay until a person acts. */
-function isRetryFutile(error: ProxyError): boolean {
-  switch (error.kind) {
-    case 'wrong_keys':
-    case 'credits_spent':
-      return true
-    case 'copilot_unavailable':
-    case 'codex_unavailable':
-      return error.retryAfterSeconds === undefined
-    case 'upstream_status':
-      return error.status === 402 || (error.status === 429 && SPENT.test(error.code ?? ''))
-    default:
-      return false
-  }
 }
 
 /**

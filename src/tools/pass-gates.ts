@@ -4,7 +4,7 @@ import { denied } from '../workspace/tool-error.ts'
 import type { Decision, UnconfirmedPolicy } from '../workspace/policy/policy.ts'
 
 const readOnlySentence =
-  'This workspace is read-only. To allow changes, set its read-only in workspaces, or workspace.read-only for all, to false in the configuration.'
+  'This workspace is read-only. To let its policy decide, run copilot-proxy config set workspace.read-only false, or set its own read-only in workspaces.'
 
 const lockedWay =
   'set its read-only in workspaces, or workspace.read-only for all, to true (a person is asked) or false (the policy decides) in ' +

@@ -333,8 +333,11 @@ export interface Dialect {
 
   /** HTTP status of an error that is reported before the first byte. */
   readonly errorStatus: (error: ProxyError) => number
-  /** The error envelope of a reply that has not started. */
-  readonly errorBody: (error: ProxyError, requestId: string) => unknown
+  /**
+   * The error envelope of a reply that has not started.
+   * @param nowMs ms since epoch
+   */
+  readonly errorBody: (error: ProxyError, requestId: string, nowMs: number) => unknown
   /** SSE text of the error event that ends a started stream. */
   readonly errorEvent: (error: ProxyError, requestId: string) => string
 

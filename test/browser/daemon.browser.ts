@@ -212,3 +212,15 @@ test('the owner confirms a policy that came with the folder, and allows a comman
   expect(complaints).toEqual([])
   await close()
 })
+
+test('on a narrow screen, the owner of the demo sees the whole head of the page', async () => {
+  const { page, close } = await openTab(browser, await ownerAddress(), { width: 360, height: 740 })
+  await page.getByText('Live', { exact: true }).waitFor()
+  await page.getByText('Demo: all answers are simulated').waitFor()
+  const ends = await page
+    .locator('.top-end > :visible')
+    .evaluateAll((nodes) => nodes.map((node) => node.getBoundingClientRect().right))
+  expect(ends.length).toBeGreaterThan(2)
+  expect(Math.max(...ends)).toBeLessThanOrEqual(360)
+  await close()
+})

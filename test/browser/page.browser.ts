@@ -743,7 +743,7 @@ describe('an approval of several files', () => {
     const shown = page.getByRole('region', { name: 'Change 4 files?' })
     await shown.getByText('"Always" allows the agent in this workspace what these 2 rules say:').waitFor()
     await shown.getByText("edit 'a b.ts'", { exact: true }).waitFor()
-    await shown.getByText('No rule allows this, so it happens only if you allow it.').waitFor()
+    await shown.getByText('This happens only if you allow it.').waitFor()
     await shown.getByRole('button', { name: 'Always' }).click()
     await shown.getByText('Allowed always').waitFor()
     expect(daemon.seen.find(({ url }) => url === '/approvals/f1')?.body).toEqual({ decision: 'always' })

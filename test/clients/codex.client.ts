@@ -42,19 +42,18 @@ const ways: readonly Way[] = [
 const shown = {
   overflow: /^Codex ran out of room in the model's context window\./,
   unauthorized: /^unexpected status 401 Unauthorized: Invalid API key,/,
-  rateLimited: /^exceeded retry limit, last status: 429 Too Many Requests,/,
+  rateLimited: /^You’ve hit your usage limit\./,
   broken: /^We’re currently experiencing high demand,/,
 }
 
 describeClient(codex, ways, shown)
 const refused = /^unexpected status 401 Unauthorized: OpenAI refuses the /
-describeClient(codex, [apiKeyWay], { ...shown, unauthorized: refused })
-// A limit of the plan, which it does not ask for again.
-describeClient(codex, chatgptWays, {
+describeClient(codex, [apiKeyWay], {
   ...shown,
   unauthorized: refused,
-  rateLimited: /^You’ve hit your usage limit\./,
+  rateLimited: /^exceeded retry limit, last status: 429 Too Many Requests,/,
 })
+describeClient(codex, chatgptWays, { ...shown, unauthorized: refused })
 
 const codexWays = [...chatgptWays, apiKeyWay]
 
@@ -94,6 +93,20 @@ test('Codex CLI works with a model that refuses its namespaces, which is asked f
   expect(text).toContain('about a heron')
   expect(exitCode).toBe(0)
   expect(proxy.log.filter(({ message }) => message === 'the provider refused the request')).toHaveLength(1)
+})
+
+test('Codex CLI says when a limit of Copilot resets, instead of waiting for days in silence', async () => {
+  const way: Way = {
+    title: 'Responses',
+    model: 'gpt-5-mini',
+    upstream: '/responses',
+    keepsThoughts: 'always',
+    losses: [],
+  }
+  const { ask } = await openCase(codex, way)
+  const { exitCode, failure } = await ask({ prompt: '[demo:error 429 604800]' })
+  expect(failure).toMatch(/^You’ve hit your usage limit\. Try again at \w+ \d+\w+, \d{4}/)
+  expect(exitCode).toBe(1)
 })
 
 describe.each(chatgptWays)('Codex CLI, $title ($model)', (way) => {

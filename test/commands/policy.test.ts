@@ -235,6 +235,14 @@ test('policy trust shows the whole of a long line', async () => {
   expect((await user.run('policy trust', answer('n\n'))).stdout).toContain(line)
 })
 
+test('policy init says what to run if the policy could not be confirmed', async () => {
+  const user = await createWorkspaceUser()
+  await writeFile(join(user.env['COPILOT_PROXY_HOME'] ?? '', 'workspaces'), 'no folder')
+  const { code, stdout, stderr } = await user.run('policy init')
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/^Created .*\.agent-policy\.yaml, but .* copilot-proxy policy trust: .* cannot be written: /)
+})
+
 describe('policy init in a project', () => {
   const packageJson = '{"scripts": {"test": "vitest", "deploy": "x", "build:docs": "typedoc\\u001b[2J"}}'
 

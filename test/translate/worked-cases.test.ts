@@ -360,7 +360,7 @@ describe('requests', () => {
     const { in: request, out } = worked('12')
     const { error } = failureOf(() => encode('A', 'r', request))
     expect(dialects.messages.errorStatus(error)).toBe(400)
-    expectMatch(dialects.messages.errorBody(error, 'req_1'), out)
+    expectMatch(dialects.messages.errorBody(error, 'req_1', 0), out)
   })
 
   test('19 json_schema, Chat to Responses and to Messages', () => {
@@ -376,7 +376,7 @@ describe('requests', () => {
     const { error } = failureOf(() => encode('C', 'r', request))
     expect(dialects.chat.errorStatus(error)).toBe(400)
     const { message: _wording, ...rest } = out.error
-    expectMatch(dialects.chat.errorBody(error, 'req_1'), { error: rest })
+    expectMatch(dialects.chat.errorBody(error, 'req_1', 0), { error: rest })
   })
 
   test('21 tool name over 64 characters, both directions', () => {
@@ -430,8 +430,8 @@ describe('requests', () => {
     expectMatch(body['input'], [{ content: out.r }])
     const { error } = failureOf(() => encode('A', 'c', { messages }))
     expect(dialects.messages.errorStatus(error)).toBe(out.c.status)
-    expectMatch(dialects.messages.errorBody(error, 'req_1'), { error: { type: out.c.error.type } })
-    expect(JSON.stringify(dialects.messages.errorBody(error, 'req_1'))).toContain(out.c.error.message)
+    expectMatch(dialects.messages.errorBody(error, 'req_1', 0), { error: { type: out.c.error.type } })
+    expect(JSON.stringify(dialects.messages.errorBody(error, 'req_1', 0))).toContain(out.c.error.message)
   })
 
   test('31 previous_response_id on a stateless upstream', () => {

@@ -63,6 +63,9 @@ export function adviceFor(code: string): string {
       return 'the disk is full: free some space and try again'
     case 'EROFS':
       return 'the file system is read-only: set COPILOT_PROXY_HOME to a folder that can be written'
+    // Node reports it in place of EROFS when it creates a folder with the folders above it (24.21).
+    case 'ENOENT':
+      return 'its folder cannot be created, for example because the file system is read-only: set COPILOT_PROXY_HOME to a folder that can be written'
     case 'EACCES':
     case 'EPERM':
       return 'permission denied: check the owner and mode of the file and its folder'

@@ -16,11 +16,13 @@ import type { RunScreen } from './render-run.ts'
 
 /** The first signal cancels the run, which then reports its changes. The second ends the command at once. */
 interface Interrupt {
-  /** Aborted by the first signal. */
+  /** Aborted by the first signal of a run. */
   readonly first: AbortSignal
   /** Aborted by the second. */
   readonly second: AbortSignal
   readonly press: () => void
+  /** The next signal is the first one of another run. */
+  readonly renew: () => void
 }
 
 /** Runs an agent in a folder and shows what it does. */
@@ -32,7 +34,13 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   if (maxCredits !== undefined && !(Number(maxCredits) > 0)) {
     throw new CommandFailure(exitCode.usage, `--max-credits must be a number above 0, got "${maxCredits}".`)
   }
-  if (flags.goal.join('').trim() === '')
+  const isAsking = flags.goal.length === 0
+  if (isAsking && (flags.json === true || context.readLine === undefined || !context.stdout.isTerminal))
+    throw new CommandFailure(
+      exitCode.usage,
+      'Describe the task: copilot-proxy agent "GOAL"\nWithout a goal, agent asks for one in a terminal.',
+    )
+  if (!isAsking && flags.goal.join('').trim() === '')
     throw new CommandFailure(exitCode.usage, 'The goal is empty. Describe the task for the agent.')
   const connection = await connect(context, flags, { needsModel: true })
   const interrupt = createInterrupt()
@@ -69,14 +77,44 @@ async function follow(
   if (readOnly === 'locked') screen.note(lockedNote)
   else if (readOnly) screen.note(canAsk && !flags.yes ? askedNote : unaskedNote)
   const client = createRunClient(context, connection)
+  const conversation = await client.conversation(flags.continue === true ? 'last' : 'new', interrupt.first)
+  if (flags.continue === true) screen.note(`Continuing "${visible(conversation.title)}".`)
+  const session: AgentSession = { client, screen, canAsk, readOnly, conversationId: conversation.id }
+  if (flags.goal.length > 0) return runGoal(context, flags, session, { goal: flags.goal.join(' '), interrupt })
+  for (;;) {
+    const goal = await readLineOf(context, interrupt, '\nYour task (Enter alone ends): ')
+    if (goal === '') return exitCode.done
+    await runGoal(context, flags, session, { goal, interrupt })
+    interrupt.renew()
+  }
+}
+
+interface AgentSession {
+  readonly client: RunClient
+  readonly screen: RunScreen
+  readonly canAsk: boolean
+  readonly readOnly: Connection['readOnly']
+  readonly conversationId: string
+}
+
+interface Task {
+  readonly goal: string
+  readonly interrupt: Interrupt
+}
+
+/** Sends the task, and follows its run to the end. */
+async function runGoal(
+  context: CommandContext,
+  flags: AgentFlags,
+  { client, screen, canAsk, readOnly, conversationId }: AgentSession,
+  { goal, interrupt }: Task,
+): Promise<ExitCode> {
   const events = await client.events(interrupt.second, () => {
     screen.note('The connection to copilot-proxy broke. Connecting again ...')
   })
-  const conversation = await client.conversation(flags.continue === true ? 'last' : 'new', interrupt.first)
-  if (flags.continue === true) screen.note(`Continuing "${visible(conversation.title)}".`)
   const message: MessageInput = {
-    text: flags.goal.join(' '),
-    conversationId: conversation.id,
+    text: goal,
+    conversationId,
     mode: flags.plan === true ? 'plan' : 'agent',
     // The command shows the run of its own message.
     queue: true,
@@ -118,9 +156,9 @@ async function follow(
     }
     const decision = await decide(context, flags, { screen, approval: event, interrupt, canAsk })
     if (event.plan !== undefined && decision === 'refuse') {
-      const text = await askForChanges(context, interrupt)
+      const text = await readLineOf(context, interrupt, '  What should change? (Enter: nothing to add) ')
       // The run reads it after the refusal. It joins the run: `agent` opens no tools before the plan is accepted.
-      if (text !== '') await client.send({ text, conversationId: conversation.id, mode: 'agent' }, interrupt.second)
+      if (text !== '') await client.send({ text, conversationId, mode: 'agent' }, interrupt.second)
     }
     if (decision !== undefined) await answer(client, event, decision)
     return undefined
@@ -196,16 +234,10 @@ async function decide(
     screen.note('  Refused: there is no terminal to ask for your approval.')
     return 'refuse'
   }
+  const offered = keysOf(approval)
   for (;;) {
-    const diffKey = approval.diff === undefined ? '' : 'd whole diff, '
-    const runKey = mayChoose(approval, 'run') ? `r ${forRunOf(approval)}, ` : ''
-    const alwaysKey = mayChoose(approval, 'always') ? 'a always, ' : ''
-    const keys = isPlan
-      ? 'y accept, n refuse'
-      : isOfPolicy
-        ? 'a confirm, n not now'
-        : `y once, ${runKey}${alwaysKey}n refuse`
-    const prompt = (): void => out.write(out.style.bold(`  ${keys}, ${diffKey}? help: `))
+    const keys = [...offered.map(({ key, label }) => `${key} ${label}`), '? help'].join(', ')
+    const prompt = (): void => out.write(out.style.bold(`  ${keys}: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const chosen = decisions.get(key.toLowerCase())
     const decision = chosen !== undefined && mayChoose(approval, chosen) ? chosen : undefined
@@ -217,7 +249,7 @@ async function decide(
       return undefined
     }
     if (key === 'd' && approval.diff !== undefined) screen.wholeDiff(approval)
-    else screen.note(isPlan ? planKeyHelp : keyHelp)
+    else screen.note([...offered, { key: 'Ctrl-C', help: 'cancel the run' }].map(helpLine).join('\n'))
   }
 }
 
@@ -230,24 +262,59 @@ const decisions: ReadonlyMap<string, ApprovalDecision> = new Map([
   ['n', 'refuse'],
 ])
 
-const keyHelp = [
-  '  y       allow this once',
-  '  r       allow for this run: other texts in these files, exactly this command, or this tool',
-  '  a       allow always: store the rule that is shown, for the agent in this workspace; copilot-proxy policy forget takes it back',
-  '  n       refuse; after three refusals in a row the run ends',
-  '  d       show the whole diff',
-  '  Ctrl-C  cancel the run',
-].join('\n')
+interface Key {
+  readonly key: string
+  readonly label: string
+  readonly help: string
+}
 
-const planKeyHelp = [
-  '  y       accept the plan: the run carries it out, and asks before changes and commands as usual',
-  '  n       refuse the plan, and say what to change',
-  '  Ctrl-C  cancel the run',
-].join('\n')
+const helpLine = ({ key, help }: Pick<Key, 'key' | 'help'>): string => `  ${key.padEnd(8)}${help}`
 
-/** Returns what the person wants changed in a plan; '' for nothing. */
-async function askForChanges({ readLine }: CommandContext, { first }: Interrupt): Promise<string> {
-  const line = await readLine?.(first, '  What should change? (Enter: nothing to add) ').catch(() => '')
+/** The keys that answer this question. */
+function keysOf(approval: ApprovalEvent): readonly Key[] {
+  if (approval.plan !== undefined) {
+    return [
+      {
+        key: 'y',
+        label: 'accept',
+        help: 'accept the plan: the run carries it out, and asks before changes and commands as usual',
+      },
+      { key: 'n', label: 'refuse', help: 'refuse the plan, and say what to change' },
+    ]
+  }
+  if (approval.policy !== undefined) {
+    return [
+      { key: 'a', label: 'confirm', help: 'confirm the policy: its rules hold from now on' },
+      {
+        key: 'n',
+        label: 'not now',
+        help: 'leave it unconfirmed: this run asks you instead, and not about the policy again',
+      },
+    ]
+  }
+  const keys: readonly (Key & { readonly isOffered: boolean })[] = [
+    { key: 'y', label: 'once', help: 'allow this once', isOffered: true },
+    {
+      key: 'r',
+      label: forRunOf(approval),
+      help: 'allow for this run: other texts in these files, exactly this command, or this tool',
+      isOffered: mayChoose(approval, 'run'),
+    },
+    {
+      key: 'a',
+      label: 'always',
+      help: 'allow always: store the rule that is shown, for the agent in this workspace; copilot-proxy policy forget takes it back',
+      isOffered: mayChoose(approval, 'always'),
+    },
+    { key: 'n', label: 'refuse', help: 'refuse; after three refusals in a row the run ends', isOffered: true },
+    { key: 'd', label: 'whole diff', help: 'show the whole diff', isOffered: approval.diff !== undefined },
+  ]
+  return keys.filter(({ isOffered }) => isOffered)
+}
+
+/** Returns what the person types; '' for nothing, and after a signal. */
+async function readLineOf({ readLine }: CommandContext, { first }: Interrupt, prompt: string): Promise<string> {
+  const line = await readLine?.(first, prompt).catch(() => '')
   return line?.trim() ?? ''
 }
 
@@ -257,14 +324,19 @@ function exitCodeOf({ outcome }: DoneEvent, { first }: Interrupt): ExitCode {
 }
 
 function createInterrupt(): Interrupt {
-  const first = new AbortController()
+  let first = new AbortController()
   const second = new AbortController()
   return {
-    first: first.signal,
+    get first() {
+      return first.signal
+    },
     second: second.signal,
     press() {
       if (first.signal.aborted) second.abort()
       first.abort()
+    },
+    renew() {
+      first = new AbortController()
     },
   }
 }

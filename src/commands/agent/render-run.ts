@@ -207,7 +207,9 @@ export function createRunScreen(output: Output): RunScreen {
       }
       const [first, ...gates] = closedSentences(approval)
       const unsaid = gates.filter((gate) => !saidGates.has(gate))
-      for (const sentence of [first ?? [], unsaid].flat()) wrapped(`  ${escaped(sentence)}`, style.dim)
+      for (const sentence of unsaid.length === 0 ? [] : [first ?? [], unsaid].flat()) {
+        wrapped(`  ${escaped(sentence)}`, style.dim)
+      }
       for (const gate of gates) saidGates.add(gate)
       if (approval.always !== undefined) {
         wrapped(`  ${alwaysPhrase(approval)}`, style.dim)
@@ -221,6 +223,7 @@ export function createRunScreen(output: Output): RunScreen {
   }
 
   function showEnd({ id, outcome, reason, summary, model, steps, requests, usage, context }: DoneEvent): void {
+    cost = ''
     line('')
     if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
     // The model's text was shown as it arrived.

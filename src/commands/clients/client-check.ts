@@ -56,6 +56,25 @@ export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undef
   return findingsOr(findings, ok('No settings bypass copilot-proxy'))
 }
 
+/** A finding if clients are set up for a daemon that is not running: they can only say that the connection was refused. */
+export function judgeIdle({ env, claude, codex, opencode }: ClientSettings, daemon: DaemonUrl): readonly Finding[] {
+  const used: readonly (readonly [client: string, urls: readonly (string | undefined)[]])[] = [
+    ['Claude Code', [claude?.env['ANTHROPIC_BASE_URL'] ?? env['ANTHROPIC_BASE_URL']]],
+    ['Codex CLI', [codex?.baseUrl]],
+    ['opencode', opencode?.providers.map(({ baseUrl }) => baseUrl) ?? []],
+  ]
+  const isOurs = (value: string | undefined): boolean => {
+    const url = URL.parse(value ?? '')
+    return url !== null && leadsTo(url, daemon)
+  }
+  const clients = used.flatMap(([client, urls]) => (urls.some(isOurs) ? [client] : []))
+  if (clients.length === 0) return []
+  return warn(
+    `copilot-proxy is not running, and these clients are set up to use it: ${clients.join(', ')}`,
+    'Run: copilot-proxy start (to start it with your session: copilot-proxy service install)',
+  )
+}
+
 const anthropicUrls = ['ANTHROPIC_BASE_URL']
 const openaiUrls = ['OPENAI_BASE_URL', 'OPENAI_API_BASE']
 

@@ -1,5 +1,5 @@
 import { findCatalogueProblem } from '../clients/codex-catalogue.ts'
-import { judgeCatalogue, judgeClients } from '../clients/client-check.ts'
+import { judgeCatalogue, judgeClients, judgeIdle } from '../clients/client-check.ts'
 import { homesOf, readClientSettings } from '../clients/client-settings.ts'
 import { findProgram } from '../clients/program-file.ts'
 import type { ProviderId } from '../../executors/executor.ts'
@@ -213,7 +213,9 @@ const rows: readonly Row[] = [
       const path = clients.codex?.catalogue
       const problem = path && (await findCatalogueProblem(context, path, await findProgram('codex', context)))
       const url = logins && daemonUrl(logins.settings.config.server)
-      return judgeCatalogue(clients.codex, problem) ?? judgeClients(clients, url)
+      const findings = judgeCatalogue(clients.codex, problem) ?? judgeClients(clients, url)
+      const idle = url === undefined || (await logins?.daemon()) !== undefined ? [] : judgeIdle(clients, url)
+      return findingsOr([...findings.filter(({ status }) => status !== 'ok'), ...idle], findings)
     },
   },
   { id: 'runtime', title: 'Node.js', run: ({ context }) => judgeRuntime(context.nodeVersion) },

@@ -1,3 +1,5 @@
+import * as nodeFs from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { GithubApiDeps } from '../../auth/copilot/github-api.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import { createSystemKeychain } from '../../auth/records/keychain.ts'
@@ -6,7 +8,8 @@ import type { LoginInUse } from '../../auth/copilot/account-in-use.ts'
 import { openRecordStore } from '../../auth/records/open-record-store.ts'
 import { otherStoreLocation } from '../../auth/records/open-record-store.ts'
 import type { StoreLocation } from '../../auth/records/open-record-store.ts'
-import { RecordStoreError } from '../../auth/records/record-fs.ts'
+import { acquireLock, LOCK_TIMES } from '../../auth/records/file-lock.ts'
+import { adviceFor, errnoOf, RecordStoreError } from '../../auth/records/record-fs.ts'
 import type { RecordKind, StoredRecord } from '../../auth/records/record-kind.ts'
 import type { RecordStore } from '../../auth/records/record-store.ts'
 import type { CopilotRecord } from '../../auth/copilot/wire.ts'
@@ -59,14 +62,31 @@ export function openRecords(
 
 /**
  * Called before a login, to fail early if the login could not be stored.
- * @throws RecordStoreError `keychain`
+ * @throws RecordStoreError `unwritable`, `busy`, `keychain`
  */
 export async function requireStore(context: CommandContext, settings: AuthSettings): Promise<void> {
-  const { rules, keychain } = recordPlace(context, settings)
+  const { dir, rules, keychain } = recordPlace(context, settings)
+  try {
+    const made = await nodeFs.mkdir(dir, { recursive: true, mode: 0o700 })
+    const trial = await acquireLock(nodeFs, join(dir, 'trial.lock'), LOCK_TIMES, context.signal)
+    await trial.release()
+    // A login that is cancelled leaves nothing behind.
+    if (made !== undefined) await removeEmptyFolders(dir, made)
+  } catch (cause) {
+    if (cause instanceof RecordStoreError || context.signal.aborted) throw cause
+    const message = `${dir} cannot store a login: ${adviceFor(errnoOf(cause))}`
+    throw new RecordStoreError('unwritable', message, { cause })
+  }
   if (rules.store !== 'keychain') return
   // Reading does not fail if the keychain is locked or full.
   await keychain.set('trial', 'trial')
   await keychain.remove('trial')
+}
+
+/** @param top the outermost one, a parent of `folder` or the same */
+async function removeEmptyFolders(folder: string, top: string): Promise<void> {
+  await nodeFs.rmdir(folder)
+  if (folder !== top) await removeEmptyFolders(dirname(folder), top)
 }
 
 /** Removes the account from the store that is not in use. Never throws. */

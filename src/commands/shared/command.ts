@@ -170,7 +170,7 @@ export interface PolicyTrustFlags extends ReportFlags {
 }
 
 export interface AgentFlags extends ReportFlags {
-  /** The words of the task. */
+  /** The words of the task. Empty: a person types one task after another. */
   readonly goal: readonly string[]
   /** A folder; undefined: the working folder. */
   readonly workspace?: string

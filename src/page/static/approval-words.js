@@ -110,7 +110,7 @@ export function changeOf({ change, executable, added, removed }) {
  * @returns {readonly string[]} sentences
  */
 export function closedSentences({ closed = [] }) {
-  return closed.length === 0 ? [] : ['No rule allows this, so it happens only if you allow it.', ...closed]
+  return closed.length === 0 ? [] : ['This happens only if you allow it.', ...closed]
 }
 
 /**

@@ -5,8 +5,8 @@ import { replaceMember } from '../../json/json-members.ts'
 import { decodeResponsesRequest } from './decode-request.ts'
 import { decodeResponsesTurn, responsesNotes } from './decode-turn.ts'
 import { createResponsesTurnFold, createResponsesTurnStream } from './write-stream/write-stream.ts'
-import { encodeResponsesErrorEvent } from './error.ts'
-import { openAiErrorStatus, toOpenAiError } from '../engine/openai-error.ts'
+import { encodeResponsesErrorEvent, toResponsesError } from './error.ts'
+import { openAiErrorStatus } from '../engine/openai-error.ts'
 import { recallResponses } from './join-history.ts'
 import { ResponsesBody, responsesBodyOf } from './wire.ts'
 import { createResponsesDecoder } from './read-stream/decode-stream.ts'
@@ -64,7 +64,7 @@ export const responsesDialect: TwoSidedDialect = {
   createTurnStream: createResponsesTurnStream,
   createTurnFold: createResponsesTurnFold,
   errorStatus: openAiErrorStatus,
-  errorBody: toOpenAiError,
+  errorBody: toResponsesError,
   errorEvent: encodeResponsesErrorEvent,
   upstream,
 }

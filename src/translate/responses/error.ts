@@ -1,9 +1,34 @@
-import { type ProxyError, statusOf } from '../../errors.ts'
+import { type ProxyError, isRetryFutile, retryAfterOf, statusOf } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
 import { overflowOf } from '../engine/error-wording.ts'
 import { toOpenAiError } from '../engine/openai-error.ts'
 import { type JsonObject, isObject } from '../../json/json.ts'
 import { echoOf } from './response-object.ts'
+
+/**
+ * The body of an error reply. A limit that lasts has the type and the time that Codex CLI knows from OpenAI. After any
+ * other 429 it waits as long as `retry-after` says, even for days, and shows only "Reconnecting" (0.169.0, 2026-11).
+ * @param nowMs ms since epoch
+ */
+export function toResponsesError(error: ProxyError, requestId: string, nowMs: number): unknown {
+  const body = toOpenAiError(error, requestId)
+  if ((error.kind !== 'upstream_status' && error.kind !== 'credits_spent') || statusOf(error) !== 429) return body
+  const waitSeconds = waitOf(retryAfterOf(error), nowMs)
+  if (!isRetryFutile(error) && !(waitSeconds > LONGEST_WAIT_SECONDS)) return body
+  const resets = waitSeconds > 0 && {
+    resets_at: Math.floor(nowMs / 1000) + waitSeconds,
+    resets_in_seconds: waitSeconds,
+  }
+  return { error: { ...body.error, type: 'usage_limit_reached', ...resets } }
+}
+
+/** Nobody watches a silent client for longer. */
+const LONGEST_WAIT_SECONDS = 600
+
+/** Seconds; NaN without a `Retry-After` that can be read. */
+function waitOf(retryAfter = '', nowMs: number): number {
+  return /^\d+$/.test(retryAfter) ? Number(retryAfter) : Math.ceil((Date.parse(retryAfter) - nowMs) / 1000)
+}
 
 /**
  * Ends a started stream: `error`, then `response.failed`, as OpenAI's servers do. Both are needed, in this order:

@@ -478,6 +478,7 @@ describe('C05 a write that fails', () => {
     ['sync', 'EIO', 'reported an error'],
     ['rename', 'EROFS', 'read-only'],
     ['mkdir', 'EACCES', 'permission denied'],
+    ['mkdir', 'ENOENT', 'the file system is read-only'],
     ['rename', 'EBUSY', 'the system reported EBUSY'],
   ] as const)(
     'in %s with %s keeps the old record, leaves no temporary file and says what to do',

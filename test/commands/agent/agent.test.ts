@@ -173,7 +173,7 @@ test('in a fresh folder with the default configuration it asks, and does what is
   expect(code).toBe(0)
   expect(await total()).toContain('item.price * item.quantity')
   const told = text().replaceAll(/\s+/g, ' ')
-  expect(told).toContain('No rule allows this, so it happens only if you allow it.')
+  expect(told).toContain('This happens only if you allow it.')
   expect(told).toContain('This workspace is read-only.')
   expect(told).toContain('There is no .agent-policy.yaml in the workspace')
   expect(told.match(/Run node test\/total\.test\.js\?/g)).toHaveLength(2)
@@ -225,6 +225,60 @@ test('one key allows a command for the run, shows help and the whole diff, and a
   expect(text()).toContain('\u001b[32m    +  return items.reduce')
   expect(code).toBe(0)
   expect(await total()).toContain('item.price * item.quantity')
+})
+
+/** A terminal on which a person types these lines, and then Enter alone. */
+function typing(lines: readonly string[], keys: readonly string[] = []) {
+  const { change, text } = terminal(keys)
+  const left = [...lines]
+  const readLine = (signal: AbortSignal): Promise<string> => {
+    signal.throwIfAborted()
+    return Promise.resolve(left.shift() ?? '')
+  }
+  return { change: { ...change, readLine }, shown: () => stripVTControlCharacters(text()) }
+}
+
+test('without a goal, it asks for one task after another in one conversation', async () => {
+  const { root, user } = await openShop()
+  const { change, shown } = typing(['My name is Heron.', '[demo:echo]'])
+  expect(await runProgram(['agent', '--demo', '--workspace', root], user.context(change))).toBe(0)
+  const [, first = '', second = ''] = shown().split('-- Step 1 of 30')
+  expect(first).toMatch(/You said: My\s+name\s+is\s+Heron\./)
+  expect(second).toMatch(/My\s+name\s+is\s+Heron\./)
+  expect(shown().match(/^Working in /gm)).toHaveLength(1)
+})
+
+test('Ctrl-C ends the run of a task, and the next one goes on', async () => {
+  const { root, user } = await openShop()
+  const task = scriptOf({ calls: [{ tool: 'shell_run', args: { argv: ['true'] } }] }, { text: 'Done' })
+  const { change, shown } = typing([task, 'Hello'], ['\u0003'])
+  expect(await runProgram(['agent', '--demo', '--workspace', root], user.context(change))).toBe(0)
+  expect(shown()).toMatch(/The run was cancelled\.[^]*-- Step 1 of 30 -+\nDone/)
+})
+
+test.each([['agent'], ['agent --json'], ['agent --yes']])(
+  '%s without a goal and a terminal says what to do',
+  async (words) => {
+    const { user } = await openShop()
+    expect(await user.run(words)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('Describe the task: copilot-proxy agent "GOAL"\n'),
+    })
+  },
+)
+
+test('a policy that came with the folder is confirmed by a key of its own, and the help names no other', async () => {
+  const { root, user } = await openShop()
+  const { change, text } = terminal(['?', 'a'])
+  const goal = scriptOf({
+    calls: [{ tool: 'edit_replace', args: { path: 'src/total.js', oldText: 'x', newText: 'y' } }],
+  })
+  await runProgram(['agent', '--demo', '--workspace', root, goal], user.context(change))
+  const shown = stripVTControlCharacters(text())
+  expect(shown).toContain('  a confirm, n not now, ? help: ')
+  expect(shown).toContain('  a       confirm the policy: ')
+  expect(shown.split('Change src/total.js?', 1)[0]).not.toMatch(/allow this once|allow for this run|whole diff/)
 })
 
 test('a allows a command always, after its rule was shown; a later run asks no more, and policy forget takes it back', async () => {

@@ -460,6 +460,26 @@ test('what is set for the clients is judged by the address in force', async () =
   expect((await ask(user)).of('clients')).toMatchObject([
     { status: 'warning', fix: 'Set ANTHROPIC_BASE_URL=http://127.0.0.1:2' },
     { status: 'warning', detail: expect.stringContaining('sends Codex CLI to o.example') },
+    { status: 'warning', detail: expect.stringContaining('is not running') },
+  ])
+})
+
+test('clients that are set up for a daemon that is not running are named, and others are not', async () => {
+  const { user } = await copilotUser()
+  Object.assign(user.env, { COPILOT_PROXY_SERVER_PORT: '2' })
+  expect((await ask(user)).of('clients')).toMatchObject([{ status: 'ok' }])
+  await mkdir(join(user.home, '.claude'))
+  const claude = { env: { ANTHROPIC_BASE_URL: 'http://localhost:2' } }
+  await writeFile(join(user.home, '.claude', 'settings.json'), JSON.stringify(claude))
+  await mkdir(join(user.home, '.config', 'opencode'), { recursive: true })
+  const opencode = { provider: { foreign: { options: { baseURL: 'https://o.example/v1' } } } }
+  await writeFile(join(user.home, '.config', 'opencode', 'opencode.json'), JSON.stringify(opencode))
+  expect((await ask(user)).of('clients')).toEqual([
+    expect.objectContaining({
+      status: 'warning',
+      detail: 'copilot-proxy is not running, and these clients are set up to use it: Claude Code',
+      fix: expect.stringMatching(/^Run: copilot-proxy start /),
+    }),
   ])
 })
 

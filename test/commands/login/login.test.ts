@@ -58,6 +58,16 @@ describe('login with a code', () => {
     expect(await recordsOf(user.home)).toEqual([])
   })
 
+  test.each([[''], ['codex --device']])('asks nobody if it could not be stored: login %s', async (words) => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    await writeFile(join(user.home, 'auth'), 'no folder')
+    const { code, stdout, stderr } = await user.run(`login ${words}`)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(`${join(user.home, 'auth')} cannot store a login: `)
+    expect(github.log).toEqual([])
+  })
+
   test('on a terminal the code is large, and the time left is gone from the screen at the end', async () => {
     const user = await createUser(await openGithub({ polls: ['pending'] }))
     const stdout = { ...recordOutput(80), isTerminal: true }

@@ -150,7 +150,7 @@ function runStream(caller: Dialect, reply: ReplyStream, events: Iterable<SseEven
   if (fault === undefined) {
     remembered(reply)
   } else if (text !== '') text += (reply.fail ?? caller.errorEvent)(fault, 'req-1')
-  JSON.stringify([caller.errorBody(fault ?? { kind: 'internal' }, 'req-1'), reply.usage(), reply.skipped()])
+  JSON.stringify([caller.errorBody(fault ?? { kind: 'internal' }, 'req-1', 0), reply.usage(), reply.skipped()])
   return { text, body: undefined, fault }
 }
 

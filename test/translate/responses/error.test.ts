@@ -4,7 +4,11 @@ import { describe, expect, test } from 'vitest'
 import { type ProxyError, statusOf } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { encodeEvent } from '../../../src/sse/encode.ts'
-import { encodeResponsesErrorEvent, encodeResponsesFailure } from '../../../src/translate/responses/error.ts'
+import {
+  encodeResponsesErrorEvent,
+  encodeResponsesFailure,
+  toResponsesError,
+} from '../../../src/translate/responses/error.ts'
 import { openAiErrorStatus, toOpenAiError } from '../../../src/translate/engine/openai-error.ts'
 import { echoOf } from '../../../src/translate/responses/response-object.ts'
 
@@ -59,6 +63,38 @@ test('any other status is the one of all dialects', () => {
 test('a prompt that is too long has the code that clients look for', () => {
   const error = status(400, { message: 'prompt token count of 9 exceeds the limit of 8' })
   expect(toOpenAiError(error, 'r').error.code).toBe('context_length_exceeded')
+})
+
+const reset = (seconds: number) => ({ resets_at: 1_790_000_000 + seconds, resets_in_seconds: seconds })
+
+describe('a limit', () => {
+  const nowMs = 1_790_000_000_000
+
+  test.each<[string, ProxyError, object]>([
+    ['of a week', status(429, { code: 'user_weekly_rate_limited', retryAfter: '604800' }), reset(604_800)],
+    ['of another name, for hours', status(429, { retryAfter: '7200' }), reset(7200)],
+    ['until a date', status(429, { retryAfter: new Date(nowMs + 7_200_000).toUTCString() }), reset(7200)],
+    ['of a plan of OpenAI', status(429, { headers: { 'x-should-retry': 'false' }, retryAfter: '60' }), reset(60)],
+    ['without a time', status(429, { code: 'user_global_rate_limited' }), {}],
+    [
+      'of the person’s own budget',
+      { kind: 'credits_spent', limit: 5, period: 'day', retryAfterSeconds: 3600 },
+      reset(3600),
+    ],
+  ])('%s has the type and the time that Codex CLI shows', (_title, error, time) => {
+    const { error: plain } = toOpenAiError(error, 'r')
+    expect(toResponsesError(error, 'r', nowMs)).toEqual({ error: { ...plain, type: 'usage_limit_reached', ...time } })
+  })
+
+  test.each<[string, ProxyError]>([
+    ['of a minute', status(429, { code: 'user_model_rate_limited', retryAfter: '60' })],
+    ['without a code or a time', status(429)],
+    ['with an unreadable time', status(429, { retryAfter: 'soon' })],
+    ['of wrong keys', { kind: 'wrong_keys', retryAfterSeconds: 900 }],
+    ['of a month, as 402', status(402, { code: 'quota_exceeded', retryAfter: '604800' })],
+  ])('%s keeps its own type', (_title, error) => {
+    expect(toResponsesError(error, 'r', nowMs)).toEqual(toOpenAiError(error, 'r'))
+  })
 })
 
 describe('a started stream', () => {
