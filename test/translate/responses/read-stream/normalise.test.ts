@@ -540,7 +540,7 @@ test('case 16: text that is cut anywhere, in characters, line ends and surrogate
   expect(deltas[1]?.text).toContain('"\\ud83d"')
 })
 
-test.each([{}, { toString: null }, [], 1, null])('an item whose type is %j is left out', (type) => {
+test.each<unknown>([{}, { toString: null }, [], 1, null])('an item whose type is %j is left out', (type) => {
   const text = toStream([
     created,
     added(0, { ...call('fc_1', ''), type }),
