@@ -147,7 +147,6 @@ test('P19 P25 1,000 concurrent streams with slow readers, disconnecting clients,
   })
   await warmUp(stage)
   const before = await rested(stage, 0)
-  // The allocator keeps what it cannot give back in whole pages; the first crowd leaves more of that than a few calls do.
   const first = await load(stage, crowd(seed + 700_000, durationMs / 6))
   const { rssBytes } = await rested(stage, socketsOf(before))
   const start = await stage.upstream('stats')
@@ -185,8 +184,7 @@ test('P19 P25 1,000 concurrent streams with slow readers, disconnecting clients,
     expect(after.fds).toBeLessThanOrEqual(before.fds)
     expect(after.heapBytes).toBeLessThan(before.heapBytes * 1.25)
     expect(after.externalBytes).toBeLessThan(before.externalBytes * 1.25 + 1e6)
-    expect(after.rssBytes).toBeLessThan(rssBytes * 1.2)
-    // It does not become more with every load.
+    // V8 keeps a pool of pages, and the allocator what it cannot give back in whole pages. It is not more after every load.
     expect(after.rssBytes).toBeLessThan((footprints[0]?.rssBytes ?? 0) * 1.1)
   }
   await expectUnharmed(stage)
@@ -237,51 +235,27 @@ test('E26 500 concurrent streams for a minute come without errors and hardly lat
   await expectUnharmed(stage)
 })
 
-test('E27 10,000 streams that their clients leave are forgotten', async () => {
-  const stage = await stageFor()
-  await warmUp(stage)
-  // What the pools and buffers of this very load take is not lost when it is taken again.
-  await load(stage, { kind: 'aborts', url: stage.url, seed: seed + 700_000, count: scaled(2000), parallel: 200 })
-  const before = await settled(stage, 0)
-  const report = await load(stage, { kind: 'aborts', url: stage.url, seed, count: scaled(10_000), parallel: 200 })
-  const after = await settled(stage, socketsOf(before))
-  const end = await stage.upstream('stats')
-
-  figures(
-    `E27 ${report.asked} aborted streams`,
-    describeLoad(report),
-    `upstream: ${end.abandoned} abandoned, ${end.openStreams} still open`,
-    `before: ${describeFootprint(before)}; after: ${describeFootprint(after)}`,
-    ...report.wrongs,
-  )
-  expect(report.wrongs).toEqual([])
-  expect(report.left).toBe(report.asked)
-  expect(end.openStreams).toBe(0)
-  expect(after.fds).toBeLessThanOrEqual(before.fds)
-  expect(after.heapBytes).toBeLessThan(before.heapBytes * 1.1)
-  expect(after.rssBytes).toBeLessThan(before.rssBytes * 1.1)
-  await expectUnharmed(stage)
-})
-
-test('F12 20,000 mixed calls with faults at random give no wrong answer and no growth', async () => {
+test.each([
+  { title: 'E27 20,000 streams that their clients leave are forgotten', kind: 'aborts', parallel: 200 },
+  {
+    title: 'F12 20,000 mixed calls with faults at random give no wrong answer and no growth',
+    kind: 'calls',
+    parallel: 32,
+  },
+] as const)('$title', async ({ title, kind, parallel }) => {
   const stage = await stageFor()
   await warmUp(stage)
   const rounds = 20
   const perRound = scaled(1000)
+  const reports: LoadReport[] = []
   const samples: Footprint[] = []
-  let asked = 0
-  let faulted = 0
-  let left = 0
-  const wrongs: string[] = []
   for (let round = 0; round < rounds; round += 1) {
-    const job = { kind: 'calls', url: stage.url, seed: seed + round * 100_000, count: perRound, parallel: 32 } as const
-    const report = await load(stage, job)
-    asked += report.asked
-    faulted += report.faulted
-    left += report.left
-    wrongs.push(...report.wrongs)
+    reports.push(await load(stage, { kind, url: stage.url, seed: seed + round * 100_000, count: perRound, parallel }))
     samples.push(await settled(stage, 0))
   }
+  const sum = (of: (report: LoadReport) => number): number => reports.reduce((all, one) => all + of(one), 0)
+  const [asked, left] = [sum((report) => report.asked), sum((report) => report.left)]
+  const wrongs = reports.flatMap((report) => report.wrongs)
   // The first quarter still warms up.
   const measured = samples.slice(rounds / 4)
   const growth = (of: (sample: Footprint) => number): number => slope(measured.map(of)) / (perRound / 1000)
@@ -290,13 +264,15 @@ test('F12 20,000 mixed calls with faults at random give no wrong answer and no g
   const fds = growth((sample) => sample.fds)
 
   figures(
-    `F12 ${asked} mixed calls`,
-    `${faulted} ended by a fault of upstream's, ${left} left, ${wrongs.length} wrong`,
-    `growth per 1,000 calls: RSS ${percent(rss)}, heap ${percent(heap)}, fds ${percent(fds)}`,
+    title,
+    `${asked} asked, ${sum((report) => report.faulted)} ended by a fault of upstream's, ${left} left, ${wrongs.length} wrong`,
+    `growth per 1,000: RSS ${percent(rss)}, heap ${percent(heap)}, fds ${percent(fds)}`,
     `RSS after each round: ${samples.map(({ rssBytes }) => megabytes(rssBytes)).join(', ')}`,
     ...wrongs,
   )
   expect(wrongs).toEqual([])
+  if (kind === 'aborts') expect(left).toBe(asked)
+  expect((await stage.upstream('stats')).openStreams).toBe(0)
   expect(rss).toBeLessThan(0.01)
   expect(heap).toBeLessThan(0.01)
   expect(fds).toBeLessThan(0.01)

@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/soak/**/*.soak.ts'],
+    globalSetup: ['test/build-program.ts'],
     setupFiles: ['test/setup.ts'],
     // Each takes all the processors there are; two at once would measure each other.
     fileParallelism: false,

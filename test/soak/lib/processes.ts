@@ -98,10 +98,7 @@ export interface Stage {
   readonly close: () => Promise<void>
 }
 
-/**
- * Starts all three. The daemon runs as the package starts it, with V8's memory set up, and the sources in
- * place of the compiled files (programs/probe.ts does what bin/ does).
- */
+/** Starts all three. The daemon is the built program. */
 export async function openStage(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
   const home = mkdtempSync(join(tmpdir(), 'copilot-proxy-soak-'))
   const { SOAK_REFRESH_SECONDS = '1500', ...rest } = settings
@@ -109,7 +106,15 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
   // The program above says so.
   const { url: upstreamUrl, githubUrl, githubToken, pipeToken } = ready as UpstreamReady
   const daemon = start(
-    ['--expose-gc', '--import', path('test/soak/programs/probe.ts'), path('src/main.ts'), 'serve', '--port', '0'],
+    [
+      '--expose-gc',
+      '--import',
+      path('test/soak/programs/probe.ts'),
+      path('bin/copilot-proxy.cjs'),
+      'serve',
+      '--port',
+      '0',
+    ],
     {
       PATH: process.env['PATH'],
       HOME: home,

@@ -1,11 +1,7 @@
 import { readdirSync } from 'node:fs'
-import { setFlagsFromString } from 'node:v8'
 import type { Footprint } from '../lib/reports.ts'
 
 // Loaded into the daemon with `--import`: tells its memory over the IPC channel when asked. Nothing of it ships.
-
-// As bin/ does, which a flag of the command line does not (Node 24.21).
-setFlagsFromString('--semi-space-growth-factor=1')
 
 const collect = globalThis.gc
 
