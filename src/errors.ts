@@ -340,6 +340,11 @@ export function isRetryFutile(error: ProxyError): boolean {
   }
 }
 
+/** The value of a `Retry-After` header in seconds from now; NaN if it is neither seconds nor an HTTP date. */
+export function toRetrySeconds(value: string, nowMs: number): number {
+  return /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - nowMs) / 1000
+}
+
 /** The value of `Retry-After` if the error has one: seconds or an HTTP date. */
 export function retryAfterOf(error: ProxyError): string | undefined {
   switch (error.kind) {

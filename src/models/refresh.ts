@@ -1,4 +1,4 @@
-import { Fault, type ProxyError } from '../errors.ts'
+import { Fault, toRetrySeconds, type ProxyError } from '../errors.ts'
 import type { Executor } from '../executors/executor.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { ModelListing } from './model.ts'
@@ -196,7 +196,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
 /** The time of `retry-after`, in seconds or as an HTTP date, but at least the usual interval. */
 function holdMs(retryAfter: string | undefined, nowMs: number): number {
   if (retryAfter === undefined) return intervalMs
-  const asked = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs
+  const asked = toRetrySeconds(retryAfter, nowMs) * 1000
   return Number.isNaN(asked) ? intervalMs : Math.min(longestHoldMs, Math.max(intervalMs, asked))
 }
 

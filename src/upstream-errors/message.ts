@@ -21,7 +21,7 @@ function isMarkup(text: string): boolean {
   return text.startsWith('<') || (/<html[\s>]/i.test(text) && /<(?:head|body|\/html)[\s>]/i.test(text))
 }
 
-/** Adds a full stop unless the text ends with one, possibly before a remark in brackets. */
+/** Ends a text with a full stop. A text that ends in `.`, `!` or `?`, or in one of them and a remark in brackets, stays. */
 export function sentence(text: string): string {
   return /[.!?](?: \([^()]*\))?$/.test(text) ? text : `${text}.`
 }

@@ -80,15 +80,16 @@ describe.each([...ways, ...codexWays])('Codex CLI, $title ($model)', (way) => {
   })
 })
 
+const responsesWay: Way = {
+  title: 'Responses',
+  model: 'gpt-5-mini',
+  upstream: '/responses',
+  keepsThoughts: 'always',
+  losses: [],
+}
+
 test('Codex CLI works with a model that refuses its namespaces, which is asked for them once', async () => {
-  const way: Way = {
-    title: 'Responses without namespaces',
-    model: 'gpt-5-mini',
-    upstream: '/responses',
-    keepsThoughts: 'always',
-    losses: [],
-  }
-  const { ask, file, proxy } = await openCase(codex, way)
+  const { ask, file, proxy } = await openCase(codex, responsesWay)
   const { exitCode, text } = await ask({ prompt: codex.callToRead(file('heron.txt')) })
   expect(text).toContain('about a heron')
   expect(exitCode).toBe(0)
@@ -96,14 +97,7 @@ test('Codex CLI works with a model that refuses its namespaces, which is asked f
 })
 
 test('Codex CLI says when a limit of Copilot resets, instead of waiting for days in silence', async () => {
-  const way: Way = {
-    title: 'Responses',
-    model: 'gpt-5-mini',
-    upstream: '/responses',
-    keepsThoughts: 'always',
-    losses: [],
-  }
-  const { ask } = await openCase(codex, way)
+  const { ask } = await openCase(codex, responsesWay)
   const { exitCode, failure } = await ask({ prompt: '[demo:error 429 604800]' })
   expect(failure).toMatch(/^You’ve hit your usage limit\. Try again at \w+ \d+\w+, \d{4}/)
   expect(exitCode).toBe(1)

@@ -145,12 +145,19 @@ test.runIf(isThorough)('a client that reads gets all of many large answers', { t
   const answers = times(200)
   const lengths = new Map<number, number>()
   const all = Promise.withResolvers<void>()
+  let asked = 0
+  const ask = () => {
+    if (asked < answers) socket.send(readCall(asked, 'large.txt'))
+    asked += 1
+  }
   socket.on('message', (data) => {
     const text = data instanceof Buffer ? data.toString() : ''
     lengths.set(Number(/"id":(\d+)/.exec(text)?.[1]), text.length)
     if (lengths.size === answers) all.resolve()
+    ask()
   })
-  for (let id = 0; id < answers; id += 1) socket.send(readCall(id, 'large.txt'))
+  // As many as a connection may have in progress.
+  for (let first = 0; first < 100; first += 1) ask()
   await all.promise
   expect(Math.min(...lengths.values())).toBeGreaterThan(fileBytes - 100)
 })

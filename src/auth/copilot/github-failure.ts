@@ -1,5 +1,6 @@
 import { describeWebPage, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
 import { explainNotification } from './notifications.ts'
+import { toRetrySeconds } from '../../errors.ts'
 import { nameRequestId } from '../../upstream-errors/message.ts'
 import { githubErrorBody, type GithubErrorBody } from './wire.ts'
 import { parseJson } from '../../json/json.ts'
@@ -174,7 +175,7 @@ export function retryAfterSecondsOf(headers: Headers, nowMs: number): number | u
   const reset = headers.get('x-ratelimit-reset')
   let seconds = Number.NaN
   if (retryAfter !== null) {
-    seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - nowMs) / 1000
+    seconds = toRetrySeconds(retryAfter, nowMs)
   } else if (reset !== null) {
     seconds = Number(reset) - nowMs / 1000
   }

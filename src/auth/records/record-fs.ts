@@ -63,7 +63,7 @@ export function adviceFor(code: string): string {
       return 'the disk is full: free some space and try again'
     case 'EROFS':
       return 'the file system is read-only: set COPILOT_PROXY_HOME to a folder that can be written'
-    // Node reports it in place of EROFS when it creates a folder with the folders above it (24.21).
+    // On a read-only file system, Node's recursive `mkdir` fails with this code and not with EROFS (Node 24.21).
     case 'ENOENT':
       return 'its folder cannot be created, for example because the file system is read-only: set COPILOT_PROXY_HOME to a folder that can be written'
     case 'EACCES':

@@ -158,7 +158,7 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell, o
     function forward(message: JSONRPCMessage): void {
       const text = JSON.stringify({ type: 'message', channel, message: redactStrings(message, redact) })
       if (Buffer.byteLength(text) > maxMessageBytes) void end('it sent a message that is too long')
-      // The daemon closes a connection over which such a text comes, and other servers share the connection.
+      // The daemon would close the connection, which the editor's other servers use too.
       else if (isTooComplex(text)) void end(`it sent a message that ${tooComplex}`)
       else if ((socket?.bufferedAmount ?? 0) > maxQueuedBytes) void end('it sends faster than it is read')
       else if (isOpen) socket?.send(text)

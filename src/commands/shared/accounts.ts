@@ -83,7 +83,7 @@ export async function requireStore(context: CommandContext, settings: AuthSettin
   await keychain.remove('trial')
 }
 
-/** @param top the outermost one, a parent of `folder` or the same */
+/** Removes `folder` and the folders above it, up to `top`. All of them are empty. */
 async function removeEmptyFolders(folder: string, top: string): Promise<void> {
   await nodeFs.rmdir(folder)
   if (folder !== top) await removeEmptyFolders(dirname(folder), top)

@@ -38,7 +38,7 @@ interface Change {
   readonly key: string
   /** Returns undefined if only a person can edit the file. */
   readonly edit: (text: string) => string | undefined
-  /** The edit may leave problems that the file has already. */
+  /** The changed file may be invalid, because the edit repairs one of several faults. */
   readonly isRepair?: boolean
   /** Runs before the file changes; the file stays as it is if this throws. */
   readonly beforeReplace?: ((changed: ChangedSettings) => Promise<void>) | undefined

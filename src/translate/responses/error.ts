@@ -1,4 +1,4 @@
-import { type ProxyError, isRetryFutile, retryAfterOf, statusOf } from '../../errors.ts'
+import { type ProxyError, isRetryFutile, retryAfterOf, statusOf, toRetrySeconds } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
 import { overflowOf } from '../engine/error-wording.ts'
 import { toOpenAiError } from '../engine/openai-error.ts'
@@ -13,7 +13,7 @@ import { echoOf } from './response-object.ts'
 export function toResponsesError(error: ProxyError, requestId: string, nowMs: number): unknown {
   const body = toOpenAiError(error, requestId)
   if ((error.kind !== 'upstream_status' && error.kind !== 'credits_spent') || statusOf(error) !== 429) return body
-  const waitSeconds = waitOf(retryAfterOf(error), nowMs)
+  const waitSeconds = Math.ceil(toRetrySeconds(retryAfterOf(error) ?? '', nowMs))
   if (!isRetryFutile(error) && !(waitSeconds > LONGEST_WAIT_SECONDS)) return body
   const resets = waitSeconds > 0 && {
     resets_at: Math.floor(nowMs / 1000) + waitSeconds,
@@ -24,11 +24,6 @@ export function toResponsesError(error: ProxyError, requestId: string, nowMs: nu
 
 /** Nobody watches a silent client for longer. */
 const LONGEST_WAIT_SECONDS = 600
-
-/** Seconds; NaN without a `Retry-After` that can be read. */
-function waitOf(retryAfter = '', nowMs: number): number {
-  return /^\d+$/.test(retryAfter) ? Number(retryAfter) : Math.ceil((Date.parse(retryAfter) - nowMs) / 1000)
-}
 
 /**
  * Ends a started stream: `error`, then `response.failed`, as OpenAI's servers do. Both are needed, in this order:

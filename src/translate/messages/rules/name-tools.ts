@@ -47,8 +47,7 @@ function nameBlock(block: MessagesBlock, named: (name: string) => string): Messa
     const name = named(block.name)
     return name === block.name ? block : { ...block, name }
   }
-  if (isBlock(block, 'tool_reference')) return nameReference(block, named)
-  return block.type.endsWith('_result') ? nameReferences(block, named) : block
+  return block.type.endsWith('_result') ? nameReferences(block, named) : nameReference(block, named)
 }
 
 /** References are in the content of a result, or in the list of a search's result. Other content may be anything. */
