@@ -42,7 +42,8 @@ test.runIf(isThorough)('follows requests as JSON lines over a restart, until Ctr
   const listed = await cli('requests', '--limit', '1', '--model', 'gpt-4.1', '--json').ended
   const { requests } = JSON.parse(listed.stdout)
   const shown = (await cli('requests', requests[0].id).ended).stdout
-  expect(shown).toContain(`curl 'http://127.0.0.1:${port}/v1/chat/completions'`)
+  expect(shown).toContain(requests[0].id)
+  expect(shown).toContain('No command repeats this request, because its body was not stored.')
 
   following.child.kill('SIGINT')
   const { code, stdout, stderr } = await following.ended

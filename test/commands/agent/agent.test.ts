@@ -148,7 +148,8 @@ test.runIf(isThorough)('--json prints the events of the run on stdout, and every
     .map((line) => JSON.parse(line))
   expect(code).toBe(0)
   expect(events.at(-1)).toMatchObject({ type: 'done', outcome: 'completed', files: [{ path: 'src/total.js' }] })
-  expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['fragment', 'tool', 'approval', 'diff', 'done']))
+  const types = ['fragment', 'usage', 'tool', 'approval', 'diff', 'done']
+  expect(new Set(events.map(({ type }) => type))).toEqual(new Set(types))
   expect(stderr).toContain('Changed 1 file:')
 })
 
